@@ -197,6 +197,29 @@ struct CacheStorageTests {
     }
 
     @Test @LoopActor
+    func `what is stored while another looks for what it replaces is replaced, too`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession { $0.urlCache.memoryCapacity = 0 }
+        var anew = try harness.spec()
+        anew.request.cachePolicy = .reloadIgnoringLocalCacheData
+        let store = harness.store
+        _ = try await harness.fetch(anew, in: session, answering: Self.fresh, Self.large)
+        let slow = try await harness.create(anew, in: session)
+        store.holdReads()
+        try await harness.network.attempt(1).answer(200, Self.fresh, Self.large)
+        try await eventually("it looks for the first") { store.heldReadCount == 1 }
+        store.passReads()
+        _ = try await harness.fetch(anew, in: session, answering: Self.fresh, Self.large)
+        await harness.quiet()
+        store.releaseReads()
+        _ = try await harness.finished(slow)
+        try await eventually("one response") {
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 1
+        }
+    }
+
+    @Test @LoopActor
     func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws
     {
         let harness = try await TestGateway.open()

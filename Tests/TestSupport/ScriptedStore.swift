@@ -99,9 +99,12 @@ public final class ScriptedStore: Store {
     /// Lists of tasks that are still to be refused.
     public var refusedListsLeft: Int { state.withLock { $0.unreadCount } }
 
-    /// Look-ups of single tasks, of contents, and of where streams begin wait after they have
-    /// looked, until `releaseReads()`.
+    /// Look-ups of single tasks, of contents, of stored responses, and of where streams begin wait
+    /// after they have looked, until `releaseReads()`.
     public func holdReads() { state.withLock { $0.holdsReads = true } }
+
+    /// Later look-ups end; those that wait go on waiting.
+    public func passReads() { state.withLock { $0.holdsReads = false } }
 
     /// How many look-ups wait.
     public var heldReadCount: Int { state.withLock { $0.readers.count } }
@@ -192,12 +195,14 @@ public final class ScriptedStore: Store {
         try await disk.knows(id)
     }
 
-    /// As the disk does it, and counts.
+    /// Counts, looks, and then waits where the test says so.
     public func cacheEntries(
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse] {
         state.withLock { $0.cacheReadCount += 1 }
-        return try await disk.cacheEntries(of: session, under: fingerprint)
+        let found = try await disk.cacheEntries(of: session, under: fingerprint)
+        await waitForReads()
+        return found
     }
 
     /// As the disk does it.

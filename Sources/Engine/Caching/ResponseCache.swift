@@ -100,7 +100,11 @@ final class ResponseCache {
         let fingerprint = fingerprint(of: key)
         let before = changeCount
         let kept = await read(under: fingerprint)
-        guard before == changeCount else { return await candidates(for: key) }
+        // One that has come and was committed while the store was read is in nothing that was read.
+        let isWhole = disk.ids(under: fingerprint).allSatisfy { id in
+            memory[id] != nil || kept.contains { $0.entry.response.id == id }
+        }
+        guard before == changeCount, isWhole else { return await candidates(for: key) }
         var found: [CacheCandidate] = []
         for response in kept where disk[response.entry.response.id] != nil {
             let id = response.entry.response.id
