@@ -28,8 +28,10 @@ class Gateway:
 
     def __init__(
         self, *arguments, allowed="127.0.0.0/8", mebibytes=None, entrance=(), disk=None,
-        authority=None, **environment,
+        authority=None, program=None, **environment,
     ):
+        # Which program it is from its next start on.
+        self.program = program or os.environ["FERRY"]
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
         # The data directory as the gateway names it, and where the tests find it.
@@ -82,7 +84,7 @@ class Gateway:
             if not name.startswith(("FERRY", "KRB5", "XDG_"))
         }
         environment |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
-        command = [*self._entrance, "setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
+        command = [*self._entrance, "setpriv", "--pdeathsig", "TERM", self.program, "serve"]
         command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self._data_path]
         command += self._arguments
         with open(self.folder / "output", "w") as output, open(self.folder / "log", "a") as log:
@@ -135,7 +137,7 @@ class Gateway:
 
     def damage(self):
         """What `ferry check` finds in the data directory of a gateway that has ended, by lines."""
-        command = [*self._entrance, os.environ["FERRY"], "check", str(self._data_path)]
+        command = [*self._entrance, self.program, "check", str(self._data_path)]
         check = subprocess.run(command, capture_output=True, text=True, timeout=60)
         *lines, verdict = check.stdout.splitlines() or [""]
         assert check.returncode == (1 if lines else 0), f"{check.stdout}{check.stderr}"

@@ -51,10 +51,10 @@ class Cluster:
         self._nodes.close()
         self._temporary.cleanup()
 
-    def node(self, certificates=None, **environment):
-        """One more, perhaps with something else in its environment than the others; with certificates it
-        is asked by https."""
-        return self._nodes.enter_context(Node(self, certificates, environment))
+    def node(self, certificates=None, program=None, **environment):
+        """One more, perhaps with something else in its environment than the others, or another program;
+        with certificates it is asked by https."""
+        return self._nodes.enter_context(Node(self, certificates, program, environment))
 
     def ahead(self):
         """The names of what is in the folder of downloads that are under way."""
@@ -88,7 +88,7 @@ class Cluster:
 class Node(Gateway):
     """A node that a test may kill, stop for a while, and start again at its address."""
 
-    def __init__(self, cluster, certificates, environment):
+    def __init__(self, cluster, certificates, program, environment):
         self.cluster = cluster
         (self.port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{self.port}"
@@ -100,7 +100,8 @@ class Node(Gateway):
         # Of two ports the last one counts.
         super().__init__(
             "--port", str(self.port), "--contents", cluster.contents, *arguments,
-            "--node-address", self.address, authority=authority, **cluster.environment | environment,
+            "--node-address", self.address, authority=authority, program=program,
+            **cluster.environment | environment,
         )
 
     def _start(self, probe="/readyz"):
@@ -136,7 +137,7 @@ class Node(Gateway):
         """A command with it as its gateway."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
         environment |= {"FERRY_GATEWAY": self.address, "FERRY_TOKEN": self.cluster.token}
-        command = [os.environ["FERRY"], *words]
+        command = [self.program, *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
     def caller(self, token=None):

@@ -1,7 +1,9 @@
 """Several nodes on one database (`ferry serve --node-address`): who answers, and what outlives what."""
 
 import base64
+import contextlib
 import hashlib
+import os
 import random
 import signal
 import threading
@@ -65,8 +67,8 @@ def place(request, cluster):
     return lambda: {key for key in storage.keys if key.endswith(".ahead")} | storage.uploads
 
 
-def two_nodes(cluster):
-    first, second = cluster.node(), cluster.node()
+def two_nodes(cluster, program=None):
+    first, second = cluster.node(program=program), cluster.node(program=program)
     first.get("/v1/sessions")
     for node in first, second:
         # They know each other.
@@ -224,12 +226,12 @@ def test_nodes_ask_each_other_by_https(cluster, origin, tmp_path):
     assert "unable to get local issuer certificate" in (first.folder / "log").read_text()
 
 
-def pass_through(pair, origin):
+def pass_through(pair, origin, name="team"):
     """A staged file, its task and their events, through the node that does not have the tenant."""
     first, second = pair
     sent = []
     origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
-    token = tenant(first, "team")
+    token = tenant(first, name)
     first.caller(token).get("/v1/sessions")
     other = second.caller(token)
     answer = other.client.post("/v1/files", content=CONTENT, headers={"Upload-Complete": "?1"})
@@ -502,6 +504,37 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
     assert_whole(after, tasks[1])
     leaves.restart()
     assert leaves.record["state"] == "serving"
+
+
+def test_a_rolling_upgrade_loses_no_transfer(cluster, origin):
+    """Node by node: each hands over what it has, ends, and comes back as the program that is tested.
+    `FERRY_EARLIER` names the program of the version before; without it both are the same."""
+    pair = two_nodes(cluster, os.environ.get("FERRY_EARLIER"))
+    tokens = one_each(pair)
+    helds = [Held(origin, f"/{number}") for number in range(2)]
+    works = [background(node.caller(token)) for node, token in zip(pair, tokens)]
+    tasks = [download(work, held.url) for work, held in zip(works, helds)]
+    with contextlib.ExitStack() as stack:
+        readers = [
+            stack.enter_context(Reader(node.caller(token), work.path))
+            for node, token, work in zip(pair[::-1], tokens, works)
+        ]
+        for leaves, stays in pair, pair[::-1]:
+            done = leaves.ferry("drain")
+            assert done.returncode == 0, done.stderr
+            leaves.stop()
+            leaves.program = os.environ["FERRY"]
+            leaves.restart()
+            eventually(lambda: leaves.record["state"] == "serving", "it to serve", 20)
+            pass_through((stays, leaves), origin, f"beside-{stays.number}")
+        for token, work, reader, task, held in zip(tokens, works, readers, tasks, helds):
+            for node in pair:
+                assert_whole(node.caller(token), task)
+            assert held.sent <= 1.02 * len(CONTENT), "fetched again"
+            eventually(lambda: reader.has_all_of(pair[0].caller(token)), "all events", 60)
+            assert reader.names.count("task.didComplete") == 1
+    for held in helds:
+        held.gate.set()
 
 
 def test_nodes_go_on_with_the_tables_of_the_next_version(cluster, pair, origin):
