@@ -310,7 +310,7 @@ struct Endpoint {
         guard access != .open else { return try .here(call(request, service)) }
         // Whoever was asked whether an answer is at hand has looked just now.
         var caller =
-            try request.caller as? KnownCaller ?? service.authenticator.caller(of: request)
+            try request.caller as? KnownCaller ?? caller(of: request, service, nodes)
         let tenant = caller.principal.tenant
         let isOfTenant = seat == .ofTenant || seat == .ofNamedTenant
         let meant = seat == .ofNamedTenant ? namedTenant(request, caller, service) : nil
@@ -319,7 +319,7 @@ struct Endpoint {
             let answer = try await service.answer(request, for: caller, about: meant ?? tenant)
             if let answer { return .elsewhere(answer) }
             // That may have taken a while.
-            caller = try service.authenticator.caller(of: request)
+            caller = try self.caller(of: request, service, nodes)
         }
         let isServedHere = isOfTenant && (meant ?? tenant) == tenant
         return try .here(
@@ -332,12 +332,28 @@ struct Endpoint {
     @LoopActor
     private func callAtHand(_ request: Request, _ service: Service) throws(Problem) -> Call? {
         guard let nodes = service.nodes, access != .open else { return try call(request, service) }
-        let caller = try service.authenticator.caller(of: request)
+        let caller = try caller(of: request, service, nodes)
         guard seat == .ofTenant, nodes.placeAtHand(of: caller.principal.tenant) == .here else {
             request.caller = caller.served(here: false)
             return nil
         }
         return try call(request, from: caller.served(here: true), service)
+    }
+
+    /// Who sends the request, if this node can tell: one that is cut off from the database does not
+    /// know of tokens that were revoked meanwhile, nor whether it still has the tenant. How it
+    /// stands it always tells.
+    ///
+    /// - Throws: 401, 403 and 429 as `Authenticator` does, 503 where it cannot tell.
+    @LoopActor
+    private func caller(
+        of request: Request, _ service: Service, _ nodes: any TenantPlaces
+    ) throws(Problem) -> KnownCaller {
+        guard seat != .any, nodes.isCutOff else {
+            return try service.authenticator.caller(of: request)
+        }
+        let isPassedOn = (try? service.authenticator.caller(of: request))?.isPassedOn ?? false
+        throw isPassedOn ? .movedBeforehand : .unavailable(because: Readiness.away)
     }
 
     /// The tenant that the query names, where the caller may ask for it.

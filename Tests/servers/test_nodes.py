@@ -8,6 +8,7 @@ import random
 import signal
 import threading
 import time
+from email.utils import parsedate_to_datetime
 
 import pytest
 
@@ -30,6 +31,13 @@ HANG = 15
 def postgres():
     with Postgres() as server:
         yield server
+
+
+@pytest.fixture
+def stack():
+    """What is entered there is left when the test ends."""
+    with contextlib.ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture
@@ -373,7 +381,8 @@ def assert_back(node, caller, pid):
     assert node.identifier == pid and node.metric("ferry_node_losses_total") == 1
     assert node.record["state"] == "serving"
     # It passes on, and takes what is new.
-    assert caller.has("/v1/sessions")
+    answer = caller.client.get("/v1/sessions")
+    assert answer.status_code == 200, answer.text
     Session(node.caller(tenant(node, "late")))
 
 
@@ -421,11 +430,13 @@ def test_a_node_that_stood_still_writes_nothing_and_joins_again(cluster, pair, o
     assert_fetched_once(held, pair)
 
 
-def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origin):
+def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origin, tmp_path):
     """Whatever the clocks of the nodes show: they are two hours apart."""
     relay, address = cluster.relay()
-    first = cluster.node(**with_clock("-1h"))
-    second = cluster.node(FERRY_STORE=address, **with_clock("+1h"))
+    first = cluster.node(**with_clock(-3600, tmp_path))
+    second = cluster.node(FERRY_STORE=address, **with_clock(3600, tmp_path))
+    clocks = [parsedate_to_datetime(node.client.get("/healthz").headers["Date"]) for node in (first, second)]
+    assert 7100 < (clocks[1] - clocks[0]).total_seconds() < 7300
     first.get("/v1/sessions")
     pair = (first, second)
     for node in pair:
@@ -436,12 +447,19 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
     work = background(before)
     task = download(work, held.url)
     await_stretches(cluster.ahead, before, task, held)
+    made = first.post("/v1/tokens", 201, tenant="beta", scopes=SCOPES).json()
+    revoked = second.caller(made["token"])
+    eventually(lambda: revoked.has(work.path), "the token to be known", 5)
     with Reader(before, work.path) as reader, Reader(after, work.path) as other:
         eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
         relay.cut()
         try:
             cut = time.monotonic()
+            assert first.client.delete(f"/v1/tokens/{made['id']}").status_code == 204
             assert_paused(second)
+            # It does not know who may call, nor whether it still has the tenant.
+            for caller in revoked, before:
+                assert caller.client.get(work.path).status_code == 503
             assert time.monotonic() - cut > HANG / 2, "it stood still too soon"
             assert first.record["tenants"] == 2, "it was given up before it stood still"
             count = received(second)
@@ -454,6 +472,7 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
         finally:
             relay.heal()
         assert_back(second, before, pid)
+        assert revoked.client.get(work.path).status_code == 401
         assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
         assert_whole(before, task, LARGE)
         for each in reader, other:
@@ -506,7 +525,7 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
     assert leaves.record["state"] == "serving"
 
 
-def test_a_rolling_upgrade_loses_no_transfer(cluster, origin):
+def test_a_rolling_upgrade_loses_no_transfer(cluster, origin, stack):
     """Node by node: each hands over what it has, ends, and comes back as the program that is tested.
     `FERRY_EARLIER` names the program of the version before; without it both are the same."""
     pair = two_nodes(cluster, os.environ.get("FERRY_EARLIER"))
@@ -514,25 +533,24 @@ def test_a_rolling_upgrade_loses_no_transfer(cluster, origin):
     helds = [Held(origin, f"/{number}") for number in range(2)]
     works = [background(node.caller(token)) for node, token in zip(pair, tokens)]
     tasks = [download(work, held.url) for work, held in zip(works, helds)]
-    with contextlib.ExitStack() as stack:
-        readers = [
-            stack.enter_context(Reader(node.caller(token), work.path))
-            for node, token, work in zip(pair[::-1], tokens, works)
-        ]
-        for leaves, stays in pair, pair[::-1]:
-            done = leaves.ferry("drain")
-            assert done.returncode == 0, done.stderr
-            leaves.stop()
-            leaves.program = os.environ["FERRY"]
-            leaves.restart()
-            eventually(lambda: leaves.record["state"] == "serving", "it to serve", 20)
-            pass_through((stays, leaves), origin, f"beside-{stays.number}")
-        for token, work, reader, task, held in zip(tokens, works, readers, tasks, helds):
-            for node in pair:
-                assert_whole(node.caller(token), task)
-            assert held.sent <= 1.02 * len(CONTENT), "fetched again"
-            eventually(lambda: reader.has_all_of(pair[0].caller(token)), "all events", 60)
-            assert reader.names.count("task.didComplete") == 1
+    readers = [
+        stack.enter_context(Reader(node.caller(token), work.path))
+        for node, token, work in zip(pair[::-1], tokens, works)
+    ]
+    for leaves, stays in pair, pair[::-1]:
+        done = leaves.ferry("drain")
+        assert done.returncode == 0, done.stderr
+        leaves.stop()
+        leaves.program = os.environ["FERRY"]
+        leaves.restart()
+        eventually(lambda: leaves.record["state"] == "serving", "it to serve", 20)
+        pass_through((stays, leaves), origin, f"beside-{stays.number}")
+    for token, reader, task, held in zip(tokens, readers, tasks, helds):
+        for node in pair:
+            assert_whole(node.caller(token), task)
+        assert held.sent <= 1.02 * len(CONTENT), "fetched again"
+        eventually(lambda: reader.has_all_of(pair[0].caller(token)), "all events", 60)
+        assert reader.names.count("task.didComplete") == 1
     for held in helds:
         held.gate.set()
 
@@ -578,14 +596,19 @@ def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):
 # When the database is away
 
 
-@pytest.mark.parametrize("seconds", [4, 20])
-def test_both_nodes_go_on_when_the_database_is_back(postgres, pair, origin, seconds):
+@pytest.mark.parametrize("seconds", [4, 2 * HANG])
+def test_both_nodes_go_on_when_the_database_is_back(postgres, pair, origin, stack, seconds):
     tokens = one_each(pair)
     callers = [node.caller(token) for node, token in zip(pair, tokens)]
     works = [background(caller) for caller in callers]
     helds = [Held(origin, f"/held-{number}") for number in (1, 2)]
     tasks = [download(work, held.url) for work, held in zip(works, helds)]
     pids = [node.identifier for node in pair]
+    others = [node.caller(token) for node, token in zip(pair[::-1], tokens)]
+    readers = [Reader(other, work.path) for other, work in zip(others, works)]
+    for reader in readers:
+        stack.enter_context(reader)
+        eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
     postgres.stop()
     try:
         time.sleep(seconds)
@@ -604,8 +627,10 @@ def test_both_nodes_go_on_when_the_database_is_back(postgres, pair, origin, seco
         postgres.restart()
     for node in pair:
         eventually(lambda: node.client.get("/readyz").status_code == 200, "the node", 60)
-    for caller, task in zip(callers, tasks):
+    for caller, task, reader in zip(callers, tasks, readers):
         assert_whole(caller, task)
+        eventually(lambda: reader.has_all_of(caller), "all events", 60)
+        assert reader.names.count("task.didComplete") == 1
     # Nobody was taken for dead, and nothing has moved.
     assert [node.identifier for node in pair] == pids
     assert [node.record["tenants"] for node in pair] == [2, 1]

@@ -10,12 +10,17 @@ final class AccessMirror {
     private let settings: SettingService
     /// What was read last.
     private var version: Int64?
+    /// Whether the others may have changed what is known here, and nobody has looked.
+    private(set) var isOutdated = false
 
     init(_ store: any NodeStore, tenants: TenantService, settings: SettingService) {
         self.store = store
         self.tenants = tenants
         self.settings = settings
     }
+
+    /// Whoever can change it is out of reach: nothing is known until the next look.
+    func expire() { isOutdated = true }
 
     /// Reads what has changed since the last look.
     ///
@@ -27,14 +32,16 @@ final class AccessMirror {
     func follow(
         _ view: NodeView, unless isOperators: @LoopActor () -> Bool
     ) async throws(StoreError) {
-        guard version != view.accessVersion else { return }
-        let contents = try await store.load()
-        if isOperators() {
-            tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
-        } else {
-            refresh(contents)
+        if version != view.accessVersion {
+            let contents = try await store.load()
+            if isOperators() {
+                tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
+            } else {
+                refresh(contents)
+            }
+            version = view.accessVersion
         }
-        version = view.accessVersion
+        isOutdated = false
     }
 
     /// Reads all of it: this node is about to be the one that changes it.

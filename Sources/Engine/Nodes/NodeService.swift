@@ -55,7 +55,10 @@ public final class NodeService {
         self.loader = loader
         self.clock = clock
         access = AccessMirror(store, tenants: loader.tenants, settings: settings)
-        lease = NodeLease(of: store, clock: clock) { loader.setStandstill($0) }
+        lease = NodeLease(of: store, clock: clock) { [access] standsStill in
+            if standsStill { access.expire() } else { store.endWait() }
+            loader.setStandstill(standsStill)
+        }
     }
 
     /// The tenants that are served here.
@@ -75,6 +78,12 @@ public final class NodeService {
     /// Whether transfers stand still, since the store has not answered for so long that other nodes
     /// may be about to take over what this one has.
     public var isPaused: Bool { lease.isOver }
+
+    /// Whether this node cannot tell who may call, nor which tenants it has: it stands still, or is
+    /// about to, or has not looked since.
+    public var isCutOff: Bool {
+        access.isOutdated || lease.isOver || store.leaseLeft <= .zero
+    }
 
     /// Whether the other nodes have taken this one for lost, and it has not joined them again.
     public var isLost: Bool { lease.isLost }

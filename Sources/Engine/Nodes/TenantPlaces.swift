@@ -11,6 +11,8 @@ public protocol TenantPlaces: AnyObject, Sendable {
     var view: NodeView { get }
     /// The nodes, by their numbers.
     var nodes: [NodeRecord] { get }
+    /// Whether this node cannot tell who may call, nor which tenants it has.
+    var isCutOff: Bool { get }
     /// Called with nodes that are gone, and tenants that are elsewhere now.
     var onChange: (@LoopActor () -> Void)? { get set }
     /// Who answers for a tenant, where that is known at once.

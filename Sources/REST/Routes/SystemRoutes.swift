@@ -19,7 +19,7 @@ extension Service {
                 ? "The gateway is starting or stopping."
                 : gateway.nodes?.isLost == true
                     ? "The node was taken for lost, and joins the others again." : nil,
-            storeFault: isStoreAway
+            storeFault: isStoreAway || nodes?.isCutOff == true
                 ? Readiness.away
                 : gateway.isStoreStalled ? "There is no room to note changes." : nil,
             diskFault: gateway.takesWork ? nil : "The disk is full.")

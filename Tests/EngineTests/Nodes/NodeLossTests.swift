@@ -70,7 +70,7 @@ struct NodeLossTests {
 
         store.leaseLeft = .zero
         try await eventually("the pause") { attempt.isPaused }
-        #expect(try service(first).isPaused)
+        #expect(try service(first).isPaused && service(first).isCutOff)
         let later = try await first.create(try first.spec(.data, "http://b.test/"), in: session)
         attempt.body(Array(bytes.dropFirst(100_000)))
         // Longer than the attempt may be silent (S-16, S-18).
@@ -80,6 +80,7 @@ struct NodeLossTests {
         #expect(first.network.attempts.count == 1)
 
         store.leaseLeft = .seconds(12)
+        try await eventually("a look") { try !service(first).isCutOff }
         try await eventually("the rest") { attempt.deliveredCount == NodeLossTests.length }
         attempt.end()
         #expect(try await first.finished(task).error == nil)

@@ -280,6 +280,36 @@ struct PassingOnTests {
         }
     }
 
+    @Test
+    func `a node that is cut off answers for no tenant, whoever asks, and says how it stands`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            let session = try await nodes.home.createSession()
+            let client = TestClient(nodes.second.endpoint)
+            await nodes.book.cutOff(true)
+            for (caller, path) in [
+                (nodes.home, session.path), (nodes.home, "/v1/events"), (nodes.away, "/v1/tasks"),
+                (nodes.owner, "/v1/usage"), (nodes.home.with(token: "fry_"), "/v1/tasks"),
+            ] {
+                let answer = try await caller.get(path)
+                #expect(answer.status == 503 && answer.problem == "unavailable", "\(path)")
+                #expect(answer.headers["Retry-After"] == "1")
+                #expect(answer.headers["Ferry-Moved"] == nil)
+            }
+            // Another node asks again, until somebody knows.
+            let passedOn = try await client.get("/v1/tasks", TwoNodes.fields(of: TwoNodes.there))
+            #expect(passedOn.status == 503 && passedOn.headers["Ferry-Moved"] == "1")
+            for path in ["/metrics", "/v1/gateway", "/v1/nodes"] {
+                #expect(try await nodes.owner.get(path).status == 200)
+            }
+            #expect(try await nodes.home.get("/healthz").status == 200)
+            await nodes.book.cutOff(false)
+            #expect(try await nodes.home.get(session.path).status == 200)
+            #expect(try await nodes.away.get("/v1/tasks").status == 200)
+        }
+    }
+
     @Test func `whoever has changed the gateway through a node finds it changed there`()
         async throws
     {

@@ -41,6 +41,9 @@ final class PlaceBook {
         tell()
     }
 
+    /// All nodes are cut off from what they share, or are so no more.
+    func cutOff(_ isCutOff: Bool) { for reader in readers { reader.isCutOff = isCutOff } }
+
     /// A node has a tenant; nil for nobody.
     func give(_ tenant: TenantID, to number: Int64?) throws {
         view.owners[tenant] = try number.map(Self.id)
@@ -66,6 +69,7 @@ final class PlaceBook {
 @LoopActor
 final class BookReader: TenantPlaces {
     let own: NodeID
+    fileprivate(set) var isCutOff = false
     var onChange: (@LoopActor () -> Void)?
     private let book: PlaceBook
 
