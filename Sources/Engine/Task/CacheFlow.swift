@@ -29,6 +29,11 @@ protocol CacheFlowOwner: AnyObject {
 /// the origin answers (S-15, S-24, S-84; RFC 9111).
 @LoopActor
 final class CacheFlow {
+    /// A response that the cache would store. Apart from what has it, since there seldom is one.
+    private indirect enum Proposal {
+        case of(NewResponse, NewContent)
+    }
+
     weak var owner: (any CacheFlowOwner)?
     private let session: LiveSession
     private let services: TaskServices
@@ -36,8 +41,8 @@ final class CacheFlow {
     private var current: TaskCaching?
     /// Counts the look-ups in the cache.
     private var lookUpCount = 0
-    /// What the delegate is asked about: a response that the cache would store.
-    private var proposed: (response: NewResponse, content: NewContent)?
+    /// What the delegate is asked about.
+    private var proposal: Proposal?
 
     init(in session: LiveSession, services: TaskServices) {
         self.session = session
@@ -57,7 +62,7 @@ final class CacheFlow {
     /// The task has ended.
     func end() {
         current = nil
-        proposed = nil
+        proposal = nil
     }
 
     // MARK: Before an attempt
@@ -376,15 +381,15 @@ final class CacheFlow {
     }
 
     /// A response waits for the delegate's word (S-71).
-    func propose(_ new: NewResponse, _ content: NewContent) { proposed = (new, content) }
+    func propose(_ new: NewResponse, _ content: NewContent) { proposal = .of(new, content) }
 
     /// The delegate has said what becomes of the response.
     func apply(_ disposition: CacheDisposition) {
-        guard let (new, content) = proposed else {
+        guard case .of(let new, let content) = proposal else {
             owner?.cacheIsDone(nil)
             return
         }
-        proposed = nil
+        proposal = nil
         switch disposition {
         case .refuse: owner?.cacheIsDone(nil)
         case .store(let policy, let userInfo):

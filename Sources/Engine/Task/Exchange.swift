@@ -44,7 +44,8 @@ struct Exchange {
     private var isOpen = false
     private var pauses: PauseReasons = []
 
-    enum NextStep {
+    /// Apart from what has it, since most exchanges are followed by nothing.
+    indirect enum NextStep {
         case follow(RequestRecord)
         /// The delegate is asked, and the response is kept until it answers.
         case ask(Question, ResponseRecord)

@@ -37,12 +37,12 @@ final class ResumableDownload: Ticking {
         case known(RangedEntity?)
         /// To be found out from a response when that is first of interest, which it is not for most
         /// downloads.
-        case answered(ResponseRecord, method: String)
+        indirect case answered(ResponseRecord, method: String)
     }
 
     weak var owner: (any ResumableDownloadOwner)?
     /// What the newest attempt asks for in place of the whole.
-    private(set) var rangeRequest: RangeRequest?
+    @BoxedIfAny private(set) var rangeRequest: RangeRequest?
     /// The ranges that are fetched side by side at the moment.
     private(set) var segments: SegmentedTransfer?
     /// Whether an answer that made no sense has been followed by a request for the whole.
@@ -54,7 +54,7 @@ final class ResumableDownload: Ticking {
     private let services: TaskServices
     private var entity = Entity.known(nil)
     /// What the next attempt asks for, where that is decided.
-    private var plannedRange: RangeRequest?
+    @BoxedIfAny private var plannedRange: RangeRequest?
     /// Writes what the next attempt brings, where there are holes to fill.
     private var firstWriter: BlockWriter?
     /// Where the file work of a content was done for which the disk had no room; nil once there is
