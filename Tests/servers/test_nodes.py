@@ -18,6 +18,7 @@ from origin import Answer
 from postgres import Postgres
 from session import Session
 from storage import Moto, Storage
+from test_metrics import NAMES, NODE_NAMES, types_of
 from test_tls import Folder as Certificates
 
 CONTENT = random.Random(23).randbytes(3 << 20)
@@ -302,8 +303,11 @@ def test_the_nodes_are_listed_and_one_of_them_is_the_one_that_is_asked(pair):
     about = pair[0].get(f"/v1/nodes/{pair[1].number}")
     assert about["address"] == pair[1].address and about["isThis"] is False
     assert pair[0].client.get("/v1/nodes/63").status_code == 404
-    counts = [node.client.get("/metrics").text for node in pair]
-    assert all("\nferry_nodes 2\n" in text for text in counts)
+    for node in pair:
+        text = node.client.get("/metrics").text
+        assert {name: kind for name, kind in types_of(text).items() if name not in NAMES} == NODE_NAMES
+        assert "\nferry_nodes 2\n" in text
+        assert 5 < node.metric("ferry_node_lease_left_seconds") <= 12
 
 
 # When a node is gone
@@ -323,6 +327,7 @@ def test_a_killed_node_s_tenants_are_taken_over_and_their_work_goes_on(pair, ori
         gone.kill9()
         eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
         assert_whole(after, task)
+        assert moves(stays, "takenOver") == {"first": 2, "second": 1}[lost]
         # Nobody repeats what belonged to a default session.
         eventually(lambda: is_completed(after, ended), "the end of the other task", 20)
         assert after.get(f"/v1/tasks/{ended}")["error"]["name"] == "backgroundSessionWasDisconnected"
@@ -375,6 +380,10 @@ def assert_back(node, caller, pid):
     # It passes on, and takes what is new.
     assert caller.has("/v1/sessions")
     Session(node.caller(tenant(node, "late")))
+
+
+def moves(node, kind):
+    return node.metric(f'ferry_node_tenant_moves_total{{type="{kind}"}}')
 
 
 def received(node):
@@ -498,6 +507,7 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
         # It still answers, by passing on, and takes nothing.
         assert before.get(f"/v1/tasks/{tasks[0]}")["content"]["digest"] == digest(CONTENT)
         assert leaves.record["tenants"] == 0
+        assert moves(leaves, "handedOver") == moves(stays, "received") == {"first": 2, "second": 1}[drained]
     for held in helds:
         held.gate.set()
     leaves.stop()
