@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import pathlib
 import random
 import signal
 import threading
@@ -11,9 +12,9 @@ import time
 
 import pytest
 
-from daemon import eventually
+from daemon import Daemon, eventually, free_ports
 from gateway import Gateway
-from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
+from nodes import LOST, SCOPES, Caller, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
@@ -25,6 +26,7 @@ CONTENT = random.Random(23).randbytes(3 << 20)
 # Of which stretches of 8 MiB are sent ahead.
 LARGE = random.Random(29).randbytes(48 << 20)
 HANG = 15
+BALANCER = pathlib.Path(__file__).parents[2] / "Examples" / "nodes" / "haproxy.cfg"
 
 
 @pytest.fixture(scope="module")
@@ -308,6 +310,31 @@ def test_the_nodes_are_listed_and_one_of_them_is_the_one_that_is_asked(pair):
         assert {name: kind for name, kind in types_of(text).items() if name not in NAMES} == NODE_NAMES
         assert "\nferry_nodes 2\n" in text
         assert 5 < node.metric("ferry_node_lease_left_seconds") <= 12
+
+
+def test_the_balancer_of_the_examples_leads_to_nodes_that_are_ready(pair):
+    (port,) = free_ports(1)
+    text = BALANCER.read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
+    for name, node in zip(["node-a", "node-b"], pair):
+        text = text.replace(f"{name}:8080", f"127.0.0.1:{node.port}")
+    address, token = f"http://127.0.0.1:{port}", pair[0].cluster.token
+    with Daemon("haproxy") as haproxy:
+        haproxy.start("haproxy", "-f", haproxy.write("haproxy.cfg", text), ports=[port])
+        numbers = [node.number for node in pair]
+        strangers = [asked(Caller(address, token, True)) for _ in range(6)]
+        assert set(strangers) == set(numbers)
+        # Who comes with a cookie is led to the same node each time, as long as that is ready.
+        known = Caller(address, token, True)
+        own = asked(known)
+        assert [asked(known) for _ in range(3)] == [own] * 3
+        pair[numbers.index(own)].kill9()
+        (left,) = set(numbers) - {own}
+        eventually(lambda: known.has("/v1/nodes") and asked(known) == left, "the other node", 10)
+
+
+def asked(caller):
+    """Which node answers."""
+    return next(each["node"] for each in caller.get("/v1/nodes")["nodes"] if each["isThis"])
 
 
 # When a node is gone
