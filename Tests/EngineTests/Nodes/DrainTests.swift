@@ -19,8 +19,8 @@ struct DrainTests {
         try await TestGateway.node(try shared.join(number), clock: clock)
     }
 
-    /// Returns when the node waits for what is bound to it, which takes 30 s at most: a crowded loop
-    /// is asked for little.
+    /// Returns when the node waits for what is bound to it, for 30 s at most: a crowded loop is
+    /// asked for little.
     @LoopActor
     private func drain(_ node: TestGateway) async throws {
         let service = try #require(node.gateway.nodes)
