@@ -26,7 +26,7 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build build-tests test fuzz bench man completions format reference lint install package package-test clean toolchain
+.PHONY: help run build build-tests test test-cluster fuzz bench man completions format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -63,6 +63,11 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 	Tests/page/run $(DEBUG); page=$$?; \
 	wait $$contract; contract=$$?; cat .build/contract.log; \
 	[ $$contract -eq 0 ] && [ $$servers -eq 0 ] && [ $$page -eq 0 ]
+
+test-cluster: toolchain ## the tests of several nodes alone: real servers, two or three debug builds on PostgreSQL
+	@.ci/setup test
+	$(SWIFT) build --product ferry
+	@Tests/servers/run $(DEBUG) -k nodes
 
 fuzz: toolchain ## feed what reads bytes of strangers with inputs that libFuzzer makes up (FUZZ="600 http1")
 	@.ci/setup build

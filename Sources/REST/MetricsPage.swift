@@ -43,6 +43,7 @@ struct MetricsPage {
         let tenants: Int
         let isPaused: Bool
         let losses: Int
+        let leaseLeft: Duration
         let passedOn: Forwarder.Figures?
     }
 
@@ -141,6 +142,14 @@ struct MetricsPage {
             "ferry_node_losses_total",
             "How often the others have taken this node for lost, which has joined again.",
             nodes.losses)
+        page.family(
+            "ferry_node_lease_left_seconds", .gauge,
+            "For how long transfers go on if the database does not answer from now on."
+        ) { $0.add(nodes.leaseLeft / .seconds(1)) }
+        page.counters(
+            "ferry_node_tenant_moves_total",
+            "Tenants that have come to this node or left it for another one, by how.", by: "type",
+            TenantMove.allCases.map { ($0.rawValue, gateway.tenantMoves[$0] ?? 0) })
         guard let passedOn = nodes.passedOn else { return }
         page.counters(
             "ferry_passed_on_requests_total",

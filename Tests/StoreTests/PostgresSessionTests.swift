@@ -17,13 +17,15 @@ struct PostgresSessionTests {
             let connection = try Connection(
                 DatabaseAddress(
                     url + "%20-csynchronous_commit%3Doff%20-cstatement_timeout%3D700"
+                        + "%20-cdefault_transaction_isolation%3Dserializable"
                         + "%20-cidle_in_transaction_session_timeout%3D900"))
             try DatabaseLock().acquire(connection, within: .zero)
             try connection.send("BEGIN")
             #expect(throws: StoreError.self) { try connection.rows("SELECT 1 / 0") }
             connection.rollBack()
             for (name, value) in [
-                ("synchronous_commit", "on"), ("statement_timeout", "0"),
+                ("default_transaction_isolation", "read committed"), ("synchronous_commit", "on"),
+                ("statement_timeout", "0"),
                 ("idle_in_transaction_session_timeout", "0"), ("tcp_keepalives_idle", "10"),
                 ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3"),
             ] {

@@ -17,9 +17,18 @@ from test_tls import Folder
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "Examples"
-NAMES = dict(
-    line.split() for line in (pathlib.Path(__file__).parent / "metrics.txt").read_text().splitlines()
-)
+
+
+def listed(name):
+    """The types of metrics, by their names."""
+    lines = (pathlib.Path(__file__).parent / name).read_text().splitlines()
+    return dict(line.split() for line in lines)
+
+
+NAMES = listed("metrics.txt")
+# What nodes have beside.
+NODE_NAMES = listed("metrics-nodes.txt")
+KNOWN = NAMES | NODE_NAMES
 SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
 
@@ -72,13 +81,17 @@ def test_promtool_finds_nothing(busy, origin):
     assert (check.returncode, check.stdout, check.stderr) == (0, "", "")
 
 
-def test_the_names_are_those_that_are_listed(busy):
-    text = page(busy)
+def types_of(text):
+    """The metrics of a page, each with the type and the help that it should have."""
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     helps = dict(re.findall(r"^# HELP (\S+) (\S.*)$", text, re.MULTILINE))
-    assert types == NAMES
     assert helps.keys() == types.keys()
     assert all(words[0].isupper() and words.endswith(".") for words in helps.values())
+    return types
+
+
+def test_the_names_are_those_that_are_listed(busy):
+    assert types_of(page(busy)) == NAMES
 
 
 def test_no_label_has_a_url_a_host_or_an_identifier(busy, origin):
@@ -195,17 +208,17 @@ def used(text):
     """The metrics that queries name."""
     for name in re.findall(r"\b(?:ferry|process)_[a-z0-9_]+", text):
         base = re.sub(r"_(bucket|sum|count)$", "", name)
-        yield base if base in NAMES else name
+        yield base if base in KNOWN else name
 
 
 def test_the_alerts_are_rules_on_metrics_that_there_are():
     rules = EXAMPLES / "alerts.yaml"
     check = promtool("check", "rules", str(rules))
-    assert check.returncode == 0 and "6 rules found" in check.stdout, check.stdout + check.stderr
+    assert check.returncode == 0 and "9 rules found" in check.stdout, check.stdout + check.stderr
     alerts = yaml.safe_load(rules.read_text())["groups"][0]["rules"]
     for alert in alerts:
         names = set(used(alert["expr"]))
-        assert names and names <= NAMES.keys(), alert["alert"]
+        assert names and names <= KNOWN.keys(), alert["alert"]
         assert alert["annotations"].keys() == {"summary", "description"}
 
 
@@ -219,9 +232,17 @@ def test_the_alerts_fire_when_they_should(tmp_path):
         "FerryWebhookDisabled": 'ferry_webhooks{job="ferry",instance="a",state="disabled"}',
         "FerryCertificateExpires":
             'ferry_tls_certificate_expiry_time_seconds{job="ferry",instance="a"}',
+        "FerryNodePaused": 'ferry_node_paused{job="ferry",instance="a"}',
+        "FerryNodeLostAgain": 'ferry_node_losses_total{job="ferry",instance="a"}',
+        "FerryNodeUnreachable":
+            'ferry_passed_on_requests_total{job="ferry",instance="a",outcome="unreachable"}',
     }
-    # The tests of rules begin at 1970.
-    own = {"FerryCertificateExpires": [("1209600x60", True), ("1214400x60", False)]}
+    own = {
+        # The tests of rules begin at 1970.
+        "FerryCertificateExpires": [("1209600x60", True), ("1214400x60", False)],
+        "FerryNodeLostAgain": [("0x10 1x10 2x10 3x30", True), ("0x10 1x10 2x40", False)],
+        "FerryNodeUnreachable": [("0+2x60", True), ("7x60", False)],
+    }
     tests = [
         {
             "interval": "1m",
@@ -269,7 +290,7 @@ def test_the_dashboard_shows_metrics_that_there_are():
         assert panel["title"] and panel["targets"]
         for target in panel["targets"]:
             names = set(used(target["expr"]))
-            assert names and names <= NAMES.keys(), f"{panel['title']}: {names - NAMES.keys()}"
+            assert names and names <= KNOWN.keys(), f"{panel['title']}: {names - KNOWN.keys()}"
             place = panel["gridPos"]
             assert place["x"] + place["w"] <= 24
 

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import pathlib
 import random
 import signal
 import threading
@@ -12,19 +13,21 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from daemon import eventually
+from daemon import Daemon, eventually, free_ports
 from gateway import Gateway
-from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
+from nodes import LOST, SCOPES, Caller, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
 from storage import Moto, Storage
+from test_metrics import NAMES, NODE_NAMES, types_of
 from test_tls import Folder as Certificates
 
 CONTENT = random.Random(23).randbytes(3 << 20)
 # Of which stretches of 8 MiB are sent ahead.
 LARGE = random.Random(29).randbytes(48 << 20)
 HANG = 15
+BALANCER = pathlib.Path(__file__).parents[2] / "Examples" / "nodes" / "haproxy.cfg"
 
 
 @pytest.fixture(scope="module")
@@ -310,8 +313,36 @@ def test_the_nodes_are_listed_and_one_of_them_is_the_one_that_is_asked(pair):
     about = pair[0].get(f"/v1/nodes/{pair[1].number}")
     assert about["address"] == pair[1].address and about["isThis"] is False
     assert pair[0].client.get("/v1/nodes/63").status_code == 404
-    counts = [node.client.get("/metrics").text for node in pair]
-    assert all("\nferry_nodes 2\n" in text for text in counts)
+    for node in pair:
+        text = node.client.get("/metrics").text
+        assert {name: kind for name, kind in types_of(text).items() if name not in NAMES} == NODE_NAMES
+        assert "\nferry_nodes 2\n" in text
+        assert 5 < node.metric("ferry_node_lease_left_seconds") <= 12
+
+
+def test_the_balancer_of_the_examples_leads_to_nodes_that_are_ready(pair):
+    (port,) = free_ports(1)
+    text = BALANCER.read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
+    for name, node in zip(["node-a", "node-b"], pair):
+        text = text.replace(f"{name}:8080", f"127.0.0.1:{node.port}")
+    address, token = f"http://127.0.0.1:{port}", pair[0].cluster.token
+    with Daemon("haproxy") as haproxy:
+        haproxy.start("haproxy", "-f", haproxy.write("haproxy.cfg", text), ports=[port])
+        numbers = [node.number for node in pair]
+        strangers = [asked(Caller(address, token, True)) for _ in range(6)]
+        assert set(strangers) == set(numbers)
+        # Who comes with a cookie is led to the same node each time, as long as that is ready.
+        known = Caller(address, token, True)
+        own = asked(known)
+        assert [asked(known) for _ in range(3)] == [own] * 3
+        pair[numbers.index(own)].kill9()
+        (left,) = set(numbers) - {own}
+        eventually(lambda: known.has("/v1/nodes") and asked(known) == left, "the other node", 10)
+
+
+def asked(caller):
+    """Which node answers."""
+    return next(each["node"] for each in caller.get("/v1/nodes")["nodes"] if each["isThis"])
 
 
 # When a node is gone
@@ -331,6 +362,7 @@ def test_a_killed_node_s_tenants_are_taken_over_and_their_work_goes_on(pair, ori
         gone.kill9()
         eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
         assert_whole(after, task)
+        assert moves(stays, "takenOver") == {"first": 2, "second": 1}[lost]
         # Nobody repeats what belonged to a default session.
         eventually(lambda: is_completed(after, ended), "the end of the other task", 20)
         assert after.get(f"/v1/tasks/{ended}")["error"]["name"] == "backgroundSessionWasDisconnected"
@@ -384,6 +416,10 @@ def assert_back(node, caller, pid):
     answer = caller.client.get("/v1/sessions")
     assert answer.status_code == 200, answer.text
     Session(node.caller(tenant(node, "late")))
+
+
+def moves(node, kind):
+    return node.metric(f'ferry_node_tenant_moves_total{{type="{kind}"}}')
 
 
 def received(node):
@@ -517,6 +553,7 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
         # It still answers, by passing on, and takes nothing.
         assert before.get(f"/v1/tasks/{tasks[0]}")["content"]["digest"] == digest(CONTENT)
         assert leaves.record["tenants"] == 0
+        assert moves(leaves, "handedOver") == moves(stays, "received") == {"first": 2, "second": 1}[drained]
     for held in helds:
         held.gate.set()
     leaves.stop()

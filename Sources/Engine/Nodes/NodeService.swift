@@ -1,5 +1,6 @@
 internal import Diagnostics
 public import Loop
+internal import Metrics
 public import Semantics
 
 /// Who answers for a tenant.
@@ -91,6 +92,9 @@ public final class NodeService {
     /// How often they have.
     public var lossCount: Int { lease.lossCount }
 
+    /// For how long they do not, and transfers go on, where the store does not answer from now on.
+    public var leaseLeft: Duration { isLost ? .zero : max(store.leaseLeft, .zero) }
+
     /// Who answers for a tenant, where that is known at once.
     public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
         if served.contains(tenant) { return .here }
@@ -159,7 +163,7 @@ public final class NodeService {
         let owner = try await store.take(tenant)
         changeCount += 1
         view.owners[tenant] = owner
-        if owner == own { try await takeOver([tenant]) }
+        if owner == own { try await takeOver([tenant], as: .taken) }
     }
 
     private func arrived(_ tenant: TenantID) {
@@ -327,12 +331,12 @@ public final class NodeService {
         guard !arriving.isEmpty else { return }
         moving.formUnion(arriving)
         do throws(StoreError) {
-            try await takeOver(arriving)
+            try await takeOver(arriving, as: .takenOver)
         } catch {
             log.write(
                 .warning, "tenants cannot be taken over yet", ["error": .words("\(error)")])
             for tenant in arriving.count > 1 ? arriving : [] {
-                try? await takeOver([tenant])
+                try? await takeOver([tenant], as: .takenOver)
             }
         }
         moving.subtract(arriving)
@@ -357,11 +361,11 @@ public final class NodeService {
     ///
     /// - Parameters:
     ///   - arriving: what is this node's by now, as far as is known.
-    ///   - areSettled: whether this node itself has settled them just now.
+    ///   - move: how those have come that no node has handed over; nil where this node itself has
+    ///     settled them just now, and keeps them.
     /// - Throws: `StoreError`.
-    private func takeOver(
-        _ arriving: Set<TenantID>, areSettled: Bool = false
-    ) async throws(StoreError) {
+    private func takeOver(_ arriving: Set<TenantID>, as move: TenantMove?) async throws(StoreError)
+    {
         if arriving.contains(.operatorTenant) { try await access.reload() }
         var stored = try await store.load(arriving)
         guard !stored.owned.isEmpty, !isStopped else { return }
@@ -375,13 +379,17 @@ public final class NodeService {
         stored = stored.limited(to: try await store.settle(stored.owned))
         guard !stored.owned.isEmpty, !isStopped, !isLost else { return }
         await loader.takeOver(
-            stored, handedOver: areSettled ? stored.owned : stored.handedOver)
+            stored, handedOver: move == nil ? stored.owned : stored.handedOver)
         guard !isLost else {
             for tenant in stored.owned { await loader.unload(tenant, isLost: true) }
             return
         }
         served.insert(stored.owned)
         for tenant in stored.owned { view.owners[tenant] = own }
+        if let move {
+            loader.tally.tenantMoves.add(.received, stored.handedOver.count)
+            loader.tally.tenantMoves.add(move, stored.owned.count - stored.handedOver.count)
+        }
         log.write(.notice, "tenants have arrived", ["tenants": .number(stored.owned.count)])
     }
 
@@ -466,8 +474,9 @@ public final class NodeService {
                 changeCount += 1
                 if isGiven {
                     view.owners[tenant] = node.id
+                    loader.tally.tenantMoves.add(.handedOver)
                 } else {
-                    try await takeOver([tenant], areSettled: true)
+                    try await takeOver([tenant], as: nil)
                 }
                 log.write(
                     .notice, isGiven ? "a tenant was handed over" : "a tenant could not be given",

@@ -13,6 +13,8 @@ final class TenantLoader {
     private let webhooks: WebhookDirectory
     private let decisions: DecisionService
     let tenants: TenantService
+    /// Where it is counted how tenants come and go.
+    var tally: Tally { tasks.services.tally }
     private let quotas: QuotaService
     private let identifiers: IdentifierSource
     private let queues: CommitQueues

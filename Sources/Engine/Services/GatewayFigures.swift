@@ -40,6 +40,8 @@ public struct GatewayFigures: Sendable {
     public internal(set) var webhookBacklog = 0
     /// Tries of webhooks.
     public internal(set) var deliveries: [DeliveryResult: Int] = [:]
+    /// Tenants that have come from other nodes, or gone to them.
+    public internal(set) var tenantMoves: [TenantMove: Int] = [:]
     /// How the store's commits have got on.
     public internal(set) var commits = CommitFigures()
     /// How the file threads have got on.
@@ -127,5 +129,6 @@ extension GatewayFigures {
         cacheOutcomes = tally.cacheOutcomes.values
         decisions = tally.decisions.values
         deliveries = tally.deliveries.values
+        tenantMoves = tally.tenantMoves.values
     }
 }

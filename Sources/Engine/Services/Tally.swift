@@ -25,6 +25,8 @@ final class Tally {
     var decisions = LabelledCounter<DecisionState>()
     /// Tries of webhooks.
     var deliveries = LabelledCounter<DeliveryResult>()
+    /// Tenants that have come from other nodes, or gone to them.
+    var tenantMoves = LabelledCounter<TenantMove>()
 }
 
 /// What has come of a try to deliver an event.

@@ -117,7 +117,11 @@ final class DatabaseConnections: Sendable {
     ) async -> Outcome<Value> {
         await withCheckedContinuation { continuation in
             writerThread.submit { [self] in
-                continuation.resume(returning: attempts(uncertain, body))
+                var uncertain = uncertain
+                let outcome = attempts(&uncertain) { connection, writer, uncertain in
+                    try attempt(connection, &writer, &uncertain, body)
+                }
+                continuation.resume(returning: outcome)
             }
         }
     }
@@ -139,11 +143,13 @@ final class DatabaseConnections: Sendable {
         }
     }
 
+    /// Does something until it has succeeded, or failed for another reason than that the connection
+    /// was lost or others got in the way.
     private func attempts<Value>(
-        _ uncertain: UncertainCommit<Value>?, _ body: @Sendable (Connection) throws -> Value
+        _ uncertain: inout UncertainCommit<Value>?,
+        _ attempt: (Connection, inout Writer, inout UncertainCommit<Value>?) throws -> Value
     ) -> Outcome<Value> {
         writer.withLock { writer in
-            var uncertain = uncertain
             var backOff = BackOff(for: Self.patience, unlessLongerThan: waiting.answer)
             while true {
                 if let failure = failure.withLock({ $0 }) { return .refused(failure) }
@@ -152,7 +158,7 @@ final class DatabaseConnections: Sendable {
                 do {
                     let connection = try connected(&writer)
                     do {
-                        let value = try attempt(connection, &writer, &uncertain, body)
+                        let value = try attempt(connection, &writer, &uncertain)
                         note(isAway: false, &writer)
                         return .committed(value)
                     } catch let thrown {
@@ -268,8 +274,24 @@ final class DatabaseConnections: Sendable {
             let beat = DatabaseLock.Silence.beat
             try? await Task.sleep(for: beat)
             guard ContinuousClock.now - newestSign.instant >= beat else { continue }
-            _ = await transaction { _ in }
+            await withCheckedContinuation { continuation in
+                writerThread.submit { [self] in
+                    var none: UncertainCommit<Void>?
+                    _ = attempts(&none) { connection, writer, _ in
+                        try giveSign(connection, &writer)
+                    }
+                    continuation.resume()
+                }
+            }
         }
+    }
+
+    private func giveSign(_ connection: Connection, _ writer: inout Writer) throws(StoreError) {
+        let began = ContinuousClock.now
+        connection.startAgain()
+        try settle(&writer, by: connection)
+        try lock.giveSign(by: connection)
+        lastSign.withLock { $0 = SignOfLife(instant: began) }
     }
 
     private func note(isAway: Bool, _ writer: inout Writer, _ error: StoreError? = nil) {

@@ -162,16 +162,25 @@ struct DatabaseLock: Sendable {
     /// Writes the name of a transaction inside of it, which is a sign of life, too, and fails where
     /// another gateway has taken the database over.
     func record(_ transaction: [UInt8], by connection: Connection) throws(StoreError) {
+        try connection.send(
+            changingOwn("seen = clock_timestamp(), committed = $2"),
+            [.bytes(holder), .bytes(transaction)])
+    }
+
+    /// Gives a sign of life by one statement, which is a transaction by itself; fails as `record`.
+    func giveSign(by connection: Connection) throws(StoreError) {
+        try connection.send(changingOwn("seen = clock_timestamp()"), [.bytes(holder)])
+        try connection.settle()
+    }
+
+    /// SQL that changes the row as long as it is this gateway's, whose name is `$1`.
+    private func changingOwn(_ changes: String) -> String {
         // Of no row a division makes an error, with which the server takes the transaction back:
         // nobody has to wait for the answer first.
-        try connection.send(
-            """
-            WITH own AS (
-                \(place.changing("committed = $1, seen = clock_timestamp()"))
-                    AND holder = $2 RETURNING id
-            )
-            SELECT 1 / count(*) FROM own
-            """, [.bytes(transaction), .bytes(holder)])
+        """
+        WITH own AS (\(place.changing(changes)) AND holder = $1 RETURNING id)
+        SELECT 1 / count(*) FROM own
+        """
     }
 
     /// Whether the newest transaction with a name that was committed has this one.
@@ -198,8 +207,7 @@ struct DatabaseLock: Sendable {
         _ locking: String, _ connection: Connection
     ) throws(StoreError) -> Bool {
         let rows = try connection.rows(locking)
-        // What follows is to see what others have done until now, also where transactions keep to
-        // what was when they began.
+        // What the server takes for a transaction would hold up its upkeep.
         try connection.settle()
         guard let result = rows.first?.int64OrNil(0) else {
             throw .failed("None of the schemas exists that the database's search_path names.")

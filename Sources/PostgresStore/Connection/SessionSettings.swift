@@ -13,6 +13,8 @@ enum SessionSettings {
         // again.
         ("statement_timeout", "0"), ("lock_timeout", "0"), ("transaction_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"), ("idle_session_timeout", "0"),
+        // Each statement is to see what others have done until then.
+        ("default_transaction_isolation", "read committed"),
         // What is acknowledged must be on the server's disk.
         ("synchronous_commit", "on"),
     ]

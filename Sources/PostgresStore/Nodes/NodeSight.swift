@@ -19,11 +19,11 @@ struct NodeSight: Sendable {
     private var owners: [TenantID: NodeID?] = [:]
     private var accessVersion: Int64 = 0
 
-    /// Reads everything by one statement, so that all of it is of one moment.
+    /// Reads everything by one statement, so that all of it is of one moment, and no transaction
+    /// has to be begun for it.
     init(_ connection: Connection) throws(StoreError) {
-        try connection.begin("ISOLATION LEVEL READ COMMITTED READ ONLY")
         let rows = try connection.rows(Self.query)
-        try connection.commit()
+        try connection.settle()
         _ = try rows.map { row in
             switch row.int64(0) {
             case 0:

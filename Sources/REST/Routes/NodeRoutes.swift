@@ -68,6 +68,7 @@ extension Service {
                 nodes: nodes.nodes.count, tenants: nodes.view.tenants(of: nodes.own).count,
                 isPaused: gateway.nodes?.isPaused ?? false,
                 losses: gateway.nodes?.lossCount ?? 0,
+                leaseLeft: gateway.nodes?.leaseLeft ?? .zero,
                 passedOn: forwarder?.figures)
         }
     }
