@@ -48,8 +48,10 @@ class Storage(Origin):
         self.held = threading.Event()
         super().__init__()
 
-    def place(self, prefix):
-        return f"s3://{self._moto.bucket}/{prefix}?endpoint={self.url('')}"
+    def place(self, prefix, style="path"):
+        """The place of a prefix; of the style `virtual` the bucket stands in the host's name."""
+        host = "127.0.0.1" if style == "path" else "localhost"
+        return f"s3://{self._moto.bucket}/{prefix}?style={style}&endpoint=http://{host}:{self.port}"
 
     def answer(self, request):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(request.target).query)

@@ -59,9 +59,10 @@ def refusal(gateway, *arguments):
     return ended.returncode, ended.stderr
 
 
-def test_a_download_goes_to_s3_over_a_kill(moto, storage, origin):
+@pytest.mark.parametrize("style", ["path", "virtual"])
+def test_a_download_goes_to_s3_over_a_kill(moto, storage, origin, style):
     origin.on("/file", Answer(CONTENT, headers={"ETag": '"one"'}))
-    place = storage.place("download")
+    place = storage.place(f"download-{style}", style)
     with Gateway("--contents", place, **moto.environment) as gateway:
         # The process is killed with one part on S3, and another one on its way.
         storage.is_shut = True
