@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from daemon import eventually
+from daemon import eventually, run
 from gateway import Gateway
-from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
+from nodes import KEY, LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
@@ -562,6 +562,73 @@ def test_nodes_go_on_with_the_tables_of_the_next_version(cluster, pair, origin):
     assert is_completed(after, task)
     for node in pair:
         assert "Z error " not in (node.folder / "log").read_text()
+
+
+def stage(gateway, content, length, is_whole):
+    """A staged file, or what has come of one; its path."""
+    headers = {"Upload-Length": str(length), "Upload-Complete": "?1" if is_whole else "?0"}
+    answer = gateway.client.post("/v1/files", content=content, headers=headers)
+    assert answer.status_code == 201, answer.text
+    return answer.headers["Location"]
+
+
+def migrate(gateway, cluster):
+    """Moves what a gateway that has ended has to where the cluster's nodes have it."""
+    run(
+        os.environ["FERRY"], "migrate", f"sqlite:{gateway.data}", "--contents", cluster.contents,
+        HOME=str(gateway.folder), **cluster.environment,
+    )
+
+
+def test_what_one_machine_had_is_served_by_nodes(place, cluster, origin):
+    """A gateway with a database file and contents of its own becomes nodes with fresh folders."""
+    sent = []
+    origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
+    origin.on("/small", Answer(CONTENT[:1000]))
+    origin.on("/whole", Answer(CONTENT, headers={"Cache-Control": "max-age=86400"}))
+    held, running = large(origin, "/held", stretches=2), Held(origin, "/running")
+    with Gateway(FERRY_KEY=KEY) as gateway:
+        session, work = Session(gateway), background(gateway)
+        contents = {
+            session.fetch(origin.url("/small"), computeDigest=True).id: CONTENT[:1000],
+            session.fetch(origin.url("/whole"), computeDigest=True).id: CONTENT,
+        }
+        file = stage(gateway, CONTENT, len(CONTENT), True)
+        begun = stage(gateway, CONTENT[: 1 << 20], len(CONTENT), False)
+        suspended, under_way = download(work, held.url), download(work, running.url)
+        received = lambda: gateway.get(f"/v1/tasks/{suspended}")["countOfBytesReceived"]
+        eventually(lambda: received() == held.stop, "all that comes")
+        gateway.post(f"/v1/tasks/{suspended}/suspend", 200)
+        gateway.stop()
+        for each in held, running:
+            each.gate.set()
+        migrate(gateway, cluster)
+        assert place(), "what came of downloads"
+        nodes = two_nodes(cluster)
+        for node in nodes:
+            for task, content in contents.items():
+                assert_whole(node.caller(), task, content)
+        # By itself, from where it was.
+        assert_whole(nodes[1].caller(), under_way)
+        assert_fetched_once(running)
+        assert nodes[1].get(f"/v1/tasks/{suspended}")["state"] == "suspended"
+        nodes[1].post(f"/v1/tasks/{suspended}/resume", 200)
+        assert_whole(nodes[0].caller(), suspended, LARGE)
+        assert_fetched_once(held)
+        eventually(lambda: not place(), "nothing to be left of stretches", 20)
+        moved = Session(nodes[1].caller(), path=session.path)
+        stored = moved.fetch(origin.url("/whole"), policy="returnCacheDataDontLoad")
+        assert stored.is_hit
+        headers = {
+            "Upload-Offset": str(1 << 20), "Upload-Complete": "?1",
+            "Content-Type": "application/partial-upload",
+        }
+        answer = nodes[1].client.patch(begun, content=CONTENT[1 << 20 :], headers=headers)
+        assert answer.status_code == 204, answer.text
+        for path in file, begun:
+            body = {"file": path.rsplit("/", 1)[1]}
+            moved.fetch(origin.url("/up"), type="upload", method="POST", body=body)
+        assert sent == [CONTENT, CONTENT]
 
 
 def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):

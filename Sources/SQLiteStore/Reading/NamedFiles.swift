@@ -70,7 +70,7 @@ struct NamedFiles {
                 SELECT task.id, state, status FROM task JOIN task_status ON task_status.task = task.id
                 WHERE state <> \(StoredState.removed.rawValue)
                 """
-            case .staged: FileTable.columns + " WHERE length > 0"
+            case .staged: FileTable.columns + " WHERE (length > 0 OR isComplete)"
             case .responses:
                 """
                 SELECT cache_entry.id FROM cache_entry JOIN session
@@ -99,14 +99,15 @@ struct NamedFiles {
     }
 
     private static func file(of task: TaskID, _ state: Int64, _ status: [UInt8]) -> NamedFile? {
-        if state == StoredState.completed.rawValue {
-            guard let content = try? TaskStatus.content(in: status), content.place == .file else {
-                return nil
-            }
+        let isCompleted = state == StoredState.completed.rawValue
+        // One that has not completed may have its content already (`isContentKept`).
+        if let content = try? TaskStatus.content(in: status), isCompleted || !content.isPart {
+            guard content.place == .file else { return nil }
             return NamedFile(
                 owner: .task(task), kind: .whole, length: content.length, digest: content.digest,
                 point: nil)
         }
+        guard !isCompleted else { return nil }
         // A part under another name is kept for resume data, and has no row.
         guard let checkpoint = try? TaskStatus.checkpoint(in: status, of: task),
             checkpoint.part == task

@@ -1,23 +1,31 @@
 import ArgumentParser
 
-/// `ferry migrate`: moves a gateway's database.
+/// `ferry migrate`: moves a gateway's database, and its contents.
 struct Migrate: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Move a stopped gateway's database to PostgreSQL.",
+        abstract:
+            "Move a stopped gateway's database to PostgreSQL, and its contents to where several gateways reach them.",
         discussion: """
             Moves all that is in the data directory's database: sessions, tasks, events, tokens, tenants, \
-            webhooks. Contents stay where they are, in the data directory or at --contents, and so does the \
-            token of the operator. It happens in one transaction of the server: it is done, or nothing is \
-            changed. The file is kept, as ferry.sqlite.moved-….
+            webhooks. It happens in one transaction of the server: it is done, or nothing is changed. The \
+            file is kept, as ferry.sqlite.moved-….
 
-            Start the gateway with the same data directory and --store from then on, and with the same key, \
-            which has to be given to it by --key-file or FERRY_KEY.
+            With --contents, results, stored responses and staged files are copied there before that, and \
+            what has come of downloads and uploads, which then go on. The directory's own are kept, as \
+            content.moved-…. Where it is interrupted, the same command goes on: what is there already is \
+            not copied again. From then on any gateway serves them that has the same --store, --contents and \
+            key, with any data directory: one, or several with --node-address. Without it contents stay in \
+            the data directory: start the gateway with that.
+
+            The key has to be given by --key-file or FERRY_KEY from then on. The operator's token stays in \
+            the data directory: give it to other gateways as FERRY_TOKEN.
 
             Others on this machine see the command line: a password belongs in FERRY_STORE, in place of TO, \
             or in the file that PGPASSFILE names.
 
-            Exit status: 0 done; 64 wrong arguments; 65 the database is missing or damaged, see `ferry check`; \
-            66 no such data directory or key file; 69 no connection to the server; 74 the disk or the server \
+            Exit status: 0 done; 64 wrong arguments; 65 the database is missing or damaged, or contents are \
+            missing, see `ferry check`, or others have contents in the place; 66 no such data directory or \
+            key file; 69 no connection to the server, or the place cannot be used; 74 the disk or the server \
             failed, or the database there is not empty; 75 a gateway runs; 78 the key is not the one that the \
             data are sealed with.
             """)
@@ -27,6 +35,19 @@ struct Migrate: ParsableCommand {
 
     @Argument(help: "The database, as --store of `ferry serve` (default: the one of FERRY_STORE).")
     var to: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where contents are copied to, as --contents of `ferry serve` (default: they stay where they are).",
+            discussion: """
+                A shared folder or s3://bucket/prefix in which nothing is yet; credentials as there.
+                """, valueName: "place"))
+    var contents: String?
+
+    @Option(
+        help: "A file of PEM certificates to trust in place of the system's, for S3.",
+        completion: .file())
+    var trustedCertificates: String?
 
     @Option(help: "The key's file (default: that in the data directory).", completion: .file())
     var keyFile: String?
@@ -53,9 +74,20 @@ struct Migrate: ParsableCommand {
             }
             let migration = Migration(
                 folder: try DataFolder(existing: place), source: try command.keySource(keyFile),
-                url: url)
-            for sentence in try migration.run() { try Serve.tellResult(sentence) }
+                url: url, contents: try movedContents(command.settings))
+            var lines = ResultLines()
+            try migration.run(&lines)
+            try lines.requireWritten()
         }
+    }
+
+    /// Nil where contents stay where they are.
+    private func movedContents(_ settings: SettingsSource) throws(Refusal) -> MovedContents? {
+        guard let text = contents ?? settings.text("contents") else { return nil }
+        let place = try ContentsPlace(text, environment: settings.environment)
+        return MovedContents(
+            place, environment: settings.environment,
+            trustedCertificates: trustedCertificates ?? settings.text("trustedCertificates"))
     }
 
     /// Nil where something else is named.

@@ -1,0 +1,112 @@
+import Client
+import Curl
+import Engine
+import Loop
+import SQLiteStore
+import Sealing
+import Semantics
+
+/// Where the contents of a data directory are copied to when its database is moved.
+struct MovedContents {
+    let place: ContentsPlace
+    /// What credentials for it are looked for in.
+    let environment: [String: String]
+    /// A file of PEM certificates to trust in place of the system's; nil for the system's.
+    let trustedCertificates: String?
+    /// How often it is told how far the copying is.
+    private static let interval = Duration.seconds(10)
+
+    /// What the database has to tell of them.
+    struct Told {
+        /// What marks the place.
+        let mark: String
+        /// In which series what has come of downloads is there.
+        let series: [TaskID: Int64]
+    }
+
+    init(
+        _ place: ContentsPlace, environment: [String: String], trustedCertificates: String?
+    ) {
+        self.place = place
+        self.environment = environment
+        self.trustedCertificates = trustedCertificates
+    }
+
+    /// Copies them. Blocks; once in a process.
+    ///
+    /// - Parameters:
+    ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
+    ///     place.
+    ///   - lines: get what was done.
+    /// - Returns: what the database has to tell.
+    /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
+    ///   `FileError`. What was copied stays for the next attempt.
+    func copy(from folder: DataFolder, _ lines: inout ResultLines) throws -> Told {
+        Signals.ignoreBrokenPipes()
+        var named: [NamedFile] = []
+        try StoreCopy(reading: folder.path(DurableStore.fileName)).forEachFile { named.append($0) }
+        let (mark, outcome) = try LoopActor.runLoop { [self, named] in
+            try await copy(named, from: folder)
+        }
+        for sentence in sentences(outcome) { lines.print(sentence) }
+        guard let missing = outcome.missing.first else {
+            return Told(mark: mark, series: outcome.series)
+        }
+        throw Refusal(
+            description: """
+                \(outcome.missing.count) contents that the database tells of are missing or not \
+                whole in \(folder.contents.path), \(missing.id) among them: `ferry check --repair` \
+                sets aside what tells of them. The database has not been moved.
+                """, code: 65)
+    }
+
+    @LoopActor
+    private func copy(
+        _ named: [NamedFile], from folder: DataFolder
+    ) async throws -> (mark: String, outcome: ContentMove.Outcome) {
+        let curl = CurlSettings(
+            egress: EgressPolicy(allowed: [], ownAddresses: []),
+            userAgent: "ferry/\(Ferry.release)", trustedCertificates: trustedCertificates)
+        let files = FileThreads(count: 4)
+        let contents = try place.open(environment, curl, digests: SHADigests(), files: files)
+        let mark = try await folder.claim(contents, at: place.description)
+        await contents.forgetOldWork()
+        let move = ContentMove(from: folder.contents, to: contents, files: files)
+        let telling = LoopActor.start {
+            while !Task.isCancelled {
+                await LoopActor.nextTurn(after: Self.interval)
+                tell(move)
+            }
+        }
+        defer { telling.cancel() }
+        try await move.run(named)
+        return (mark, move.outcome)
+    }
+
+    @LoopActor
+    private func tell(_ move: ContentMove) {
+        guard move.restCount > 0 else { return }
+        Serve.tell(
+            """
+            \(Figures.size(move.outcome.copiedBytes)) have been copied; contents to look at: \
+            \(move.restCount).
+            """)
+    }
+
+    private func sentences(_ outcome: ContentMove.Outcome) -> [String] {
+        var sentences = [
+            """
+            \(outcome.copiedCount) contents with \(outcome.copiedBytes) bytes were copied to \
+            \(place.description); \(outcome.presentCount) were there already.
+            """
+        ]
+        if outcome.lostParts > 0 {
+            sentences.append(
+                """
+                \(outcome.lostParts) downloads begin anew: what had come of them is not in the data \
+                directory.
+                """)
+        }
+        return sentences
+    }
+}
