@@ -45,6 +45,7 @@ public final class ContentMove {
     private let place: any WholeContents
     private let files: FileThreads
     private let ahead: SentAhead
+    private let partsStay: Bool
     private var rest: ArraySlice<Item> = []
     private var failure: (any Error)?
     /// What was done until now.
@@ -56,7 +57,12 @@ public final class ContentMove {
     ///   - folder: what is copied lies in it; no gateway uses it.
     ///   - place: gets it, and has its mark.
     ///   - files: read the folder.
-    public init(from folder: ContentFolder, to place: any WholeContents, files: FileThreads) {
+    ///   - partsStay: whether the same folder goes on with what is not whole: that is not copied.
+    public init(
+        from folder: ContentFolder, to place: any WholeContents, files: FileThreads,
+        partsStay: Bool = false
+    ) {
+        self.partsStay = partsStay
         self.folder = folder
         self.place = place
         self.files = files
@@ -69,7 +75,9 @@ public final class ContentMove {
     /// - Parameter named: what records tell of.
     /// - Throws: `FileError`, the first one; what was copied until then stays.
     public func run(_ named: [NamedFile]) async throws {
-        let kept = try await keptParts(but: Set(named.filter { $0.kind == .whole }.map(\.owner)))
+        let kept =
+            partsStay
+            ? [] : try await keptParts(but: Set(named.filter { $0.kind == .whole }.map(\.owner)))
         rest = (named.map(Item.named) + kept)[...]
         let copying = (0..<Self.parallelCount).map { _ in
             LoopActor.start { [self] in await copyRest() }
@@ -99,6 +107,7 @@ public final class ContentMove {
                     try await copy(
                         entry.owner, from: Source(path: folder.path(of: entry), length: length))
                 case .named(let file):
+                    if partsStay, file.kind == .part, try await isHere(file) { continue }
                     if case .task(let task) = file.owner, let point = file.point {
                         try await send(point, of: task)
                     } else {
@@ -109,6 +118,14 @@ public final class ContentMove {
                 failure = failure ?? error
             }
         }
+    }
+
+    /// Whether the folder's part has what a record tells of. That of a download need not: without
+    /// it that begins anew, wherever.
+    private func isHere(_ file: NamedFile) async throws -> Bool {
+        guard case .file(let id) = file.owner else { return true }
+        let length = try await files.run { [folder] in try folder.length(of: id, .part) }
+        return length ?? 0 >= file.length ?? 0
     }
 
     private func copy(_ file: NamedFile) async throws {

@@ -4,7 +4,7 @@ import ArgumentParser
 struct Migrate: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "Move a stopped gateway's database to PostgreSQL, and its contents to where several gateways reach them.",
+            "Move a stopped gateway's database to PostgreSQL, its contents to S3 or a shared folder, or both.",
         discussion: """
             Moves all that is in the data directory's database: sessions, tasks, events, tokens, tenants, \
             webhooks. It happens in one transaction of the server: it is done, or nothing is changed. The \
@@ -14,8 +14,11 @@ struct Migrate: ParsableCommand {
             what has come of downloads and uploads, which then go on. The directory's own are kept, as \
             content.moved-…. Where it is interrupted, the same command goes on: what is there already is \
             not copied again. From then on any gateway serves them that has the same --store, --contents and \
-            key, with any data directory: one, or several with --node-address. Without it contents stay in \
-            the data directory: start the gateway with that.
+            key, with any data directory: one, or several with --node-address. Without --contents they stay \
+            in the data directory: start the gateway with that.
+
+            With --contents and no database (neither TO nor FERRY_STORE) the database stays where it is, \
+            and so does what is not whole: start the gateway with the same data directory, and --contents.
 
             The key has to be given by --key-file or FERRY_KEY from then on. The operator's token stays in \
             the data directory: give it to other gateways as FERRY_TOKEN.
@@ -64,19 +67,25 @@ struct Migrate: ParsableCommand {
                         The other way round there is nothing yet.
                         """, code: 64)
             }
-            guard let url = to ?? command.settings.text("store"), ServeSettings.isDatabase(url)
-            else {
+            let contents = try movedContents(command.settings)
+            let url = to ?? command.settings.text("store")
+            guard url.map(ServeSettings.isDatabase) ?? (contents != nil) else {
                 throw Refusal(
                     description: """
                         Name the database on a server, as in postgres://user@host:port/database, or by \
-                        FERRY_STORE.
+                        FERRY_STORE; or --contents alone.
                         """, code: 64)
             }
-            let migration = Migration(
-                folder: try DataFolder(existing: place), source: try command.keySource(keyFile),
-                url: url, contents: try movedContents(command.settings))
+            let folder = try DataFolder(existing: place)
             var lines = ResultLines()
-            try migration.run(&lines)
+            if let url {
+                let migration = Migration(
+                    folder: folder, source: try command.keySource(keyFile), url: url,
+                    contents: contents)
+                try migration.run(&lines)
+            } else {
+                try contents?.move(from: folder, &lines)
+            }
             try lines.requireWritten()
         }
     }

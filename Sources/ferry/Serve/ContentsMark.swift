@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// What a data directory knows of the place of its contents: a mark that is there, too, and its
 /// name.
@@ -42,6 +43,15 @@ struct ContentsMark {
     static func random() -> String {
         (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
             .joined(separator: "-")
+    }
+
+    /// Removes one from a data directory; none is fine too.
+    static func remove(from folder: DataFolder, _ role: Role) throws(Refusal) {
+        let path = folder.path(role.rawValue)
+        guard unlink(path) != 0, errno != ENOENT else { return }
+        throw Refusal(
+            description: "\(path) cannot be removed: \(String(cString: strerror(errno))).", code: 74
+        )
     }
 
     func write(in folder: DataFolder, _ role: Role = .joined) throws {

@@ -292,8 +292,8 @@ extension Refusal {
     /// How a place gets what a data directory has.
     fileprivate static func copying(to place: String) -> String {
         """
-        Together with a database in the data directory, `ferry migrate sqlite:DIRECTORY postgres://… \
-        --contents \(place)` copies results there.
+        `ferry migrate sqlite:DIRECTORY --contents \(place)` moves results there from a data directory \
+        that has its database, too, and the database with them if one on a server is named.
         """
     }
 

@@ -1,7 +1,5 @@
 import Engine
 import Foundation
-import Glibc
-import Loop
 import PostgresStore
 import Records
 import SQLiteStore
@@ -42,10 +40,11 @@ struct Migration {
             )
         }
         try store.close()
-        let aside = Aside(in: folder)
-        if contents != nil { lines.print(aside.setContents()) }
+        let aside = SetAside(in: folder)
+        if contents != nil, let sentence = aside.contents() { lines.print(sentence) }
         lines.print(
-            "The database as it was is \(try aside.setDatabase()); remove it when nobody needs it.")
+            "The database as it was is \(try aside.database()); remove it when nobody needs it.")
+        try ContentsMark.remove(from: folder, .copied)
         lines.print(invitation(key))
     }
 
@@ -127,50 +126,5 @@ struct Migration {
         case .file(let path): " and --key-file \(path)"
         case .dataDirectory: " and --key-file \(key.file?.path ?? folder.path("key"))"
         }
-    }
-}
-
-/// What a data directory had that is elsewhere now, under other names.
-private struct Aside {
-    private let folder: DataFolder
-    private let stamp: String
-
-    init(in folder: DataFolder) {
-        self.folder = folder
-        stamp = Date().ISO8601Format(.init(dateSeparator: .omitted, timeSeparator: .omitted))
-    }
-
-    /// A gateway with --store refuses a data directory with a database of its own.
-    ///
-    /// - Returns: what the database is called now.
-    func setDatabase() throws(Refusal) -> String {
-        let path = folder.path(DurableStore.fileName)
-        let kept = "\(path).moved-\(stamp)"
-        guard rename(path, kept) == 0 else {
-            throw Refusal(
-                description: """
-                    All is moved, but \(path) could not be renamed: \(String(cString: strerror(errno))). \
-                    Move it away by hand.
-                    """, code: 74)
-        }
-        unlink(folder.path(ContentsMark.Role.copied.rawValue))
-        return kept
-    }
-
-    /// The same for one with results. An empty folder takes their place, by which a gateway without
-    /// --store knows that the directory's database is missing.
-    ///
-    /// - Returns: what has become of them.
-    func setContents() -> String {
-        let path = folder.contents.path
-        let kept = "\(path).moved-\(stamp)"
-        do {
-            guard rename(path, kept) == 0 else { throw FileError("rename", code: errno) }
-            try folder.contents.prepare()
-        } catch {
-            return
-                "\(path) was left as it is (\(error)): give gateways data directories of their own."
-        }
-        return "The contents as they were are in \(kept); remove them when nobody needs them."
     }
 }

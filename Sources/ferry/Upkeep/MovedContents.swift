@@ -37,16 +37,19 @@ struct MovedContents {
     /// - Parameters:
     ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
     ///     place.
+    ///   - partsStay: whether a gateway goes on there with what is not whole, which is not copied.
     ///   - lines: get what was done.
     /// - Returns: what the database has to tell.
     /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
     ///   `FileError`. What was copied stays for the next attempt.
-    func copy(from folder: DataFolder, _ lines: inout ResultLines) throws -> Told {
+    func copy(
+        from folder: DataFolder, partsStay: Bool = false, _ lines: inout ResultLines
+    ) throws -> Told {
         Signals.ignoreBrokenPipes()
         var named: [NamedFile] = []
         try StoreCopy(reading: folder.path(DurableStore.fileName)).forEachFile { named.append($0) }
         let (mark, outcome) = try LoopActor.runLoop { [self, named] in
-            try await copy(named, from: folder)
+            try await copy(named, from: folder, partsStay)
         }
         for sentence in sentences(outcome) { lines.print(sentence) }
         guard let missing = outcome.missing.first else {
@@ -56,13 +59,33 @@ struct MovedContents {
             description: """
                 \(outcome.missing.count) contents that the database tells of are missing or not \
                 whole in \(folder.contents.path), \(missing.id) among them: `ferry check --repair` \
-                sets aside what tells of them. The database has not been moved.
+                sets aside what tells of them. Nothing but copies has been made.
                 """, code: 65)
+    }
+
+    /// Moves them, for a gateway whose database stays in the data directory. Blocks; once in a
+    /// process.
+    ///
+    /// - Parameters:
+    ///   - folder: of a gateway that has ended.
+    ///   - lines: get what the operator has to know, in sentences.
+    /// - Throws: as `copy`; then the same command goes on.
+    func move(from folder: DataFolder, _ lines: inout ResultLines) throws {
+        try folder.refuseWithoutDatabase()
+        let told = try copy(from: folder, partsStay: true, &lines)
+        // From here on nobody looks for them in the directory.
+        try ContentsMark(mark: told.mark, place: place.description).write(in: folder)
+        if let kept = try SetAside(in: folder).wholeContents() {
+            lines.print(
+                "The results as they were are in \(kept); remove them when nobody needs them.")
+        }
+        try ContentsMark.remove(from: folder, .copied)
+        lines.print("Start the gateway as before, with --contents \(place.description).")
     }
 
     @LoopActor
     private func copy(
-        _ named: [NamedFile], from folder: DataFolder
+        _ named: [NamedFile], from folder: DataFolder, _ partsStay: Bool
     ) async throws -> (mark: String, outcome: ContentMove.Outcome) {
         let curl = CurlSettings(
             egress: EgressPolicy(allowed: [], ownAddresses: []),
@@ -71,7 +94,8 @@ struct MovedContents {
         let contents = try place.open(environment, curl, digests: SHADigests(), files: files)
         let mark = try await folder.claim(contents, at: place.description)
         await contents.forgetOldWork()
-        let move = ContentMove(from: folder.contents, to: contents, files: files)
+        let move = ContentMove(
+            from: folder.contents, to: contents, files: files, partsStay: partsStay)
         let telling = LoopActor.start {
             while !Task.isCancelled {
                 await LoopActor.nextTurn(after: Self.interval)

@@ -31,6 +31,9 @@ struct MigrateTests {
             #expect(!FileManager.default.fileExists(atPath: file))
             // As if it had been interrupted behind its transaction.
             try FileManager.default.moveItem(atPath: copy, toPath: file)
+            let late = try await migrate(gateway, from, url, contents: gateway.directory.path)
+            #expect(late.exit == .status(74), "\(late.errors)")
+            #expect(late.errors.contains("was not told of a place with its contents"))
             let again = try await migrate(gateway, from, url)
             #expect(again.exit == .status(0), "\(again.errors)")
             #expect(again.output.contains("had all of it already"))
@@ -84,7 +87,8 @@ struct MigrateTests {
             #expect(missing.errors.contains("1 contents that the database tells of are missing"))
             #expect(missing.errors.contains(tasks[0]))
             // The other download, and the part that resume data speaks of.
-            #expect(missing.output.contains("2 contents with 250000 bytes were copied"))
+            #expect(missing.output.contains("2 contents with "))
+            #expect(missing.output.contains(" were copied to \(place.path); 0 were there already."))
             let before = try await gateway.restarted()
             #expect(try await before.client.content(tasks[1]).count == 100_000)
             before.process.terminate()
@@ -92,11 +96,27 @@ struct MigrateTests {
 
             try FileManager.default.moveItem(
                 atPath: gateway.directory.file("hidden"), toPath: contents + "/" + file)
+            let notes = ["ferry.sqlite", "contents-copy"]
+            for note in notes {
+                try FileManager.default.copyItem(
+                    atPath: gateway.dataDirectory + "/" + note,
+                    toPath: gateway.directory.file(note))
+            }
             let moved = try await migrate(gateway, from, url, contents: place.path)
             #expect(moved.exit == .status(0), "\(moved.errors)")
             #expect(moved.output.contains("1 contents with 100000 bytes were copied"))
             #expect(moved.output.contains("2 were there already"))
             #expect(FileManager.default.subpaths(atPath: contents)?.count == 32)
+            // As if it had been interrupted behind its transaction.
+            for note in notes {
+                try FileManager.default.moveItem(
+                    atPath: gateway.directory.file(note),
+                    toPath: gateway.dataDirectory + "/" + note)
+            }
+            let again = try await migrate(gateway, from, url, contents: place.path)
+            #expect(again.exit == .status(0), "\(again.errors)")
+            #expect(again.output.contains("had all of it already"))
+            #expect(!FileManager.default.fileExists(atPath: gateway.dataDirectory + "/" + notes[1]))
 
             var options = RunningGateway.Options()
             options.environment = [
