@@ -62,7 +62,7 @@ def place(request, cluster):
     if request.param == "folder":
         return cluster.ahead
     storage = request.getfixturevalue("storage")
-    cluster.contents = storage.place("nodes")
+    cluster.contents = storage.place(request.function.__name__)
     cluster.environment |= request.getfixturevalue("moto").environment
     return lambda: {key for key in storage.keys if key.endswith(".ahead")} | storage.uploads
 
