@@ -572,22 +572,27 @@ def stage(gateway, content, length, is_whole):
     return answer.headers["Location"]
 
 
-def migrate(gateway, cluster):
+def migrate(gateway, cluster, database):
     """Moves what a gateway that has ended has to where the cluster's nodes have it."""
+    source = [f"sqlite:{gateway.data}"] if database == "file" else ["--data-directory", str(gateway.data)]
     run(
-        os.environ["FERRY"], "migrate", f"sqlite:{gateway.data}", "--contents", cluster.contents,
+        os.environ["FERRY"], "migrate", *source, "--contents", cluster.contents,
         HOME=str(gateway.folder), **cluster.environment,
     )
 
 
-def test_what_one_machine_had_is_served_by_nodes(place, cluster, origin):
-    """A gateway with a database file and contents of its own becomes nodes with fresh folders."""
+@pytest.mark.parametrize(
+    "place, database", [("folder", "file"), ("s3", "file"), ("folder", "server")], indirect=["place"]
+)
+def test_what_one_machine_had_is_served_by_nodes(place, database, cluster, origin):
+    """A gateway with contents of its own, and mostly a database, becomes nodes with fresh folders."""
     sent = []
     origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
     origin.on("/small", Answer(CONTENT[:1000]))
     origin.on("/whole", Answer(CONTENT, headers={"Cache-Control": "max-age=86400"}))
     held, running = large(origin, "/held", stretches=2), Held(origin, "/running")
-    with Gateway(FERRY_KEY=KEY) as gateway:
+    own = {"FERRY_KEY": KEY} if database == "file" else cluster.environment
+    with Gateway(**own) as gateway:
         session, work = Session(gateway), background(gateway)
         contents = {
             session.fetch(origin.url("/small"), computeDigest=True).id: CONTENT[:1000],
@@ -602,7 +607,7 @@ def test_what_one_machine_had_is_served_by_nodes(place, cluster, origin):
         gateway.stop()
         for each in held, running:
             each.gate.set()
-        migrate(gateway, cluster)
+        migrate(gateway, cluster, database)
         assert place(), "what came of downloads"
         nodes = two_nodes(cluster)
         for node in nodes:

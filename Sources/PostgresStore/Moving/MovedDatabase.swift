@@ -46,11 +46,7 @@ package final class MovedDatabase {
     }
 
     /// What marks the place where nodes have the contents; nil where none is known.
-    package func contentsMark() throws(StoreError) -> String? {
-        let rows = try connection.rows("SELECT contents_mark FROM gateway")
-        try connection.settle()
-        return rows.first?.stringOrNil(0)
-    }
+    package func contentsMark() throws(StoreError) -> String? { try database.contentsMark() }
 
     /// Makes sure that no gateway has done anything with it.
     /// - Throws: `failed` where one has.

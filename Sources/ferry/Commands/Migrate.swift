@@ -17,8 +17,10 @@ struct Migrate: ParsableCommand {
             key, with any data directory: one, or several with --node-address. Without --contents they stay \
             in the data directory: start the gateway with that.
 
-            With --contents and no database (neither TO nor FERRY_STORE) the database stays where it is, \
-            and so does what is not whole: start the gateway with the same data directory, and --contents.
+            With --contents and without FROM the database stays where it is. One on a server (FERRY_STORE) \
+            is told of the place, and what has come of downloads and uploads goes along; beside one in the \
+            data directory that stays there, too: start the gateway as before, and with --contents. So it \
+            is with FROM where no database is named to move it to.
 
             The key has to be given by --key-file or FERRY_KEY from then on. The operator's token stays in \
             the data directory: give it to other gateways as FERRY_TOKEN.
@@ -33,8 +35,11 @@ struct Migrate: ParsableCommand {
             data are sealed with.
             """)
 
-    @Argument(help: "sqlite: and the data directory, as in sqlite:./ferry-data.")
-    var from: String
+    @Argument(
+        help:
+            "The database, as sqlite: and the data directory: sqlite:./ferry-data (default: it stays, and --contents alone go)."
+    )
+    var from: String?
 
     @Argument(help: "The database, as --store of `ferry serve` (default: the one of FERRY_STORE).")
     var to: String?
@@ -48,6 +53,11 @@ struct Migrate: ParsableCommand {
     var contents: String?
 
     @Option(
+        help: "The data directory, where FROM names none (default: ./ferry-data).",
+        completion: .directory)
+    var dataDirectory: String?
+
+    @Option(
         help: "A file of PEM certificates to trust in place of the system's, for S3.",
         completion: .file())
     var trustedCertificates: String?
@@ -59,8 +69,9 @@ struct Migrate: ParsableCommand {
     var configuration: String?
 
     func run() throws {
-        try DataCommand.run(configuration: configuration, directory: directory) { command, _ in
-            guard let place = directory else {
+        try DataCommand.run(configuration: configuration, directory: source ?? dataDirectory) {
+            command, place in
+            guard from == nil || source != nil else {
                 throw Refusal(
                     description: """
                         What is moved is the database of a data directory, as in sqlite:./ferry-data. \
@@ -76,18 +87,39 @@ struct Migrate: ParsableCommand {
                         FERRY_STORE; or --contents alone.
                         """, code: 64)
             }
-            let folder = try DataFolder(existing: place)
             var lines = ResultLines()
-            if let url {
-                let migration = Migration(
-                    folder: folder, source: try command.keySource(keyFile), url: url,
-                    contents: contents)
-                try migration.run(&lines)
-            } else {
-                try contents?.move(from: folder, &lines)
-            }
+            try move(command, place, url, contents, &lines)
             try lines.requireWritten()
         }
+    }
+
+    /// - Parameters:
+    ///   - command: has the key.
+    ///   - place: of the data directory.
+    ///   - url: of a database on a server; nil for none.
+    ///   - contents: where they go; nil where they stay.
+    ///   - lines: get what the operator has to know.
+    /// - Throws: `Refusal`, and what moving throws.
+    private func move(
+        _ command: DataCommand, _ place: String, _ url: String?, _ contents: MovedContents?,
+        _ lines: inout ResultLines
+    ) throws {
+        guard let url else {
+            try contents?.move(from: DataFolder(existing: place), &lines)
+            return
+        }
+        if from != nil {
+            let migration = Migration(
+                folder: try DataFolder(existing: place), source: try command.keySource(keyFile),
+                url: url, contents: contents)
+            return try migration.run(&lines)
+        }
+        guard let contents else {
+            throw Refusal(
+                description: "Name what is moved: sqlite: and a data directory, or --contents.",
+                code: 64)
+        }
+        try contents.move(from: DataFolder(withContents: place), ofDatabaseAt: url, &lines)
     }
 
     /// Nil where contents stay where they are.
@@ -99,10 +131,10 @@ struct Migrate: ParsableCommand {
             trustedCertificates: trustedCertificates ?? settings.text("trustedCertificates"))
     }
 
-    /// Nil where something else is named.
-    private var directory: String? {
+    /// The data directory whose database is named; nil where something else is.
+    private var source: String? {
         let kind = "sqlite:"
-        guard from.hasPrefix(kind), from.count > kind.count else { return nil }
+        guard let from, from.hasPrefix(kind), from.count > kind.count else { return nil }
         return String(from.dropFirst(kind.count))
     }
 }

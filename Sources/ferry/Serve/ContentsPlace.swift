@@ -292,8 +292,8 @@ extension Refusal {
     /// How a place gets what a data directory has.
     fileprivate static func copying(to place: String) -> String {
         """
-        `ferry migrate sqlite:DIRECTORY --contents \(place)` moves results there from a data directory \
-        that has its database, too, and the database with them if one on a server is named.
+        `ferry migrate --contents \(place)` moves results there from a data directory, and with \
+        sqlite:DIRECTORY postgres://… its database, too.
         """
     }
 
@@ -302,8 +302,7 @@ extension Refusal {
         Refusal(
             description: """
                 \(place) is not where the nodes of \(store) have their contents: name that place, or \
-                mount it. `ferry migrate` copies contents only where --contents is given together with \
-                the database that is moved. Nothing has been changed.
+                mount it. \(copying(to: place)) Nothing has been changed.
                 """, code: 65)
     }
 }

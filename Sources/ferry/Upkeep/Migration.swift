@@ -31,7 +31,7 @@ struct Migration {
         if let place = try placeBefore(store) {
             lines.print("\(place) had all of it already.")
         } else {
-            let told = try contents?.copy(from: folder, &lines)
+            let told = try contents?.copy(folder.namedFiles(), from: folder, &lines)
             let (place, counts) = try atTarget { target in
                 (target.place, try move(store, to: target, told))
             }
@@ -114,10 +114,7 @@ struct Migration {
         guard let contents else {
             return "Start the gateway with --data-directory \(folder.root), --store\(keyHint(key))."
         }
-        return """
-            Start it with --store, --contents \(contents.place.description)\(keyHint(key)), on any \
-            machine and with any data directory that has no results; several with --node-address.
-            """
+        return contents.invitation(keyHint(key))
     }
 
     private func keyHint(_ key: StoreKey) -> String {

@@ -2,6 +2,7 @@ import Client
 import Curl
 import Engine
 import Loop
+import PostgresStore
 import SQLiteStore
 import Sealing
 import Semantics
@@ -35,6 +36,7 @@ struct MovedContents {
     /// Copies them. Blocks; once in a process.
     ///
     /// - Parameters:
+    ///   - named: what the database tells of.
     ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
     ///     place.
     ///   - partsStay: whether a gateway goes on there with what is not whole, which is not copied.
@@ -43,12 +45,11 @@ struct MovedContents {
     /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
     ///   `FileError`. What was copied stays for the next attempt.
     func copy(
-        from folder: DataFolder, partsStay: Bool = false, _ lines: inout ResultLines
+        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool = false,
+        _ lines: inout ResultLines
     ) throws -> Told {
         Signals.ignoreBrokenPipes()
-        var named: [NamedFile] = []
-        try StoreCopy(reading: folder.path(DurableStore.fileName)).forEachFile { named.append($0) }
-        let (mark, outcome) = try LoopActor.runLoop { [self, named] in
+        let (mark, outcome) = try LoopActor.runLoop { [self] in
             try await copy(named, from: folder, partsStay)
         }
         for sentence in sentences(outcome) { lines.print(sentence) }
@@ -72,7 +73,7 @@ struct MovedContents {
     /// - Throws: as `copy`; then the same command goes on.
     func move(from folder: DataFolder, _ lines: inout ResultLines) throws {
         try folder.refuseWithoutDatabase()
-        let told = try copy(from: folder, partsStay: true, &lines)
+        let told = try copy(folder.namedFiles(), from: folder, partsStay: true, &lines)
         // From here on nobody looks for them in the directory.
         try ContentsMark(mark: told.mark, place: place.description).write(in: folder)
         if let kept = try SetAside(in: folder).wholeContents() {
@@ -81,6 +82,51 @@ struct MovedContents {
         }
         try ContentsMark.remove(from: folder, .copied)
         lines.print("Start the gateway as before, with --contents \(place.description).")
+    }
+
+    /// The same for one whose database is on a server, which goes on with any data directory.
+    ///
+    /// - Parameters:
+    ///   - folder: of a gateway that has ended.
+    ///   - url: of its database.
+    ///   - lines: get what the operator has to know, in sentences.
+    /// - Throws: as `copy`; then the same command goes on.
+    func move(
+        from folder: DataFolder, ofDatabaseAt url: String, _ lines: inout ResultLines
+    ) throws {
+        try folder.refuseDatabase()
+        let database = try Refusal.atServer(url) { () throws(StoreError) in
+            try HousedDatabase(url: url)
+        }
+        defer { database.leave() }
+        let (known, named) = try Refusal.atServer(url) { () throws(StoreError) in
+            (try database.contentsMark(), try database.namedFiles())
+        }
+        guard try known == nil || known == ContentsMark(in: folder, .copied)?.mark else {
+            throw Refusal(
+                description: """
+                    The contents of \(database.place) are in a place of their own already. Nothing has \
+                    been changed.
+                    """, code: 78)
+        }
+        let told = try copy(named, from: folder, &lines)
+        try Refusal.atServer(url) { () throws(StoreError) in
+            try database.tell(told.mark, told.series)
+        }
+        if let sentence = SetAside(in: folder).contents() { lines.print(sentence) }
+        try ContentsMark.remove(from: folder, .copied)
+        lines.print(invitation(" and its key"))
+    }
+
+    /// How gateways are started whose contents are in the place, and whose database is on a server.
+    ///
+    /// - Parameter key: ` and …`, as which they are given the key.
+    /// - Returns: a sentence.
+    func invitation(_ key: String) -> String {
+        """
+        Start it with --store, --contents \(place.description)\(key), on any machine and with any data \
+        directory that has no results; several with --node-address.
+        """
     }
 
     @LoopActor
