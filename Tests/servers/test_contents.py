@@ -182,7 +182,7 @@ def test_what_a_data_directory_has_moves_to_a_shared_folder(origin, tmp_path):
         for there in 0, 2:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=30, env=own)
             assert ended.returncode == 0, ended.stderr
-            assert f"; {there} were there already." in ended.stdout, ended.stdout
+            assert f"; there already: {there}." in ended.stdout, ended.stdout
         names = {each.headers["Location"].rsplit("/", 1)[1] for each in (empty, begun)}
         assert {name.split(".")[0] for name in local(gateway)} < names
         assert refusal(gateway, "serve")[0] == 78

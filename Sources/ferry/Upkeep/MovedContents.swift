@@ -58,8 +58,8 @@ struct MovedContents {
         }
         throw Refusal(
             description: """
-                \(outcome.missing.count) contents that the database tells of are missing or not \
-                whole in \(folder.contents.path), \(missing.id) among them: `ferry check --repair` \
+                Contents that the database tells of are missing or not whole in \
+                \(folder.contents.path) (\(outcome.missing.count), \(missing.id) among them): `ferry check --repair` \
                 sets aside what tells of them. Nothing but copies has been made.
                 """, code: 65)
     }
@@ -166,15 +166,15 @@ struct MovedContents {
     private func sentences(_ outcome: ContentMove.Outcome) -> [String] {
         var sentences = [
             """
-            \(outcome.copiedCount) contents with \(outcome.copiedBytes) bytes were copied to \
-            \(place.description); \(outcome.presentCount) were there already.
+            Contents copied to \(place.description): \(outcome.copiedCount) (\(outcome.copiedBytes) \
+            bytes); there already: \(outcome.presentCount).
             """
         ]
         if outcome.lostParts > 0 {
             sentences.append(
                 """
-                \(outcome.lostParts) downloads begin anew: what had come of them is not in the data \
-                directory.
+                Downloads that begin anew, as what had come of them is not in the data directory: \
+                \(outcome.lostParts).
                 """)
         }
         return sentences
