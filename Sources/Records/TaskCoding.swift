@@ -279,6 +279,24 @@ package enum TaskStatus {
         return writer.bytes
     }
 
+    /// The clear part, whose checkpoint tells another series.
+    package static func clear(
+        _ clear: [UInt8], of task: TaskID, sentIn series: Int64
+    ) throws(StoreError) -> [UInt8] {
+        var reader = RecordReader(clear)
+        var writer = RecordWriter()
+        while let field = try reader.next() {
+            guard field == Field.checkpoint else {
+                try reader.copy(field, to: &writer)
+                continue
+            }
+            var checkpoint = try DownloadCheckpoint(try reader.record(), of: task)
+            checkpoint.series = series
+            writer.put(Field.checkpoint, record: { checkpoint.write(to: &$0, of: task) })
+        }
+        return writer.bytes
+    }
+
     /// The secret half of a record inside the record.
     private static func part(_ wanted: UInt8, of secret: [UInt8]?) throws(StoreError)
         -> RecordReader?

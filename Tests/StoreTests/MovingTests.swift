@@ -31,6 +31,7 @@ struct MovingTests {
                 try await whole.write(to: folder, sealer)
                 let written = try await whole.read(folder, sealer)
                 try move(folder, to: url)
+                #expect(try namedFiles(folder) == namedFiles(url: url))
                 let store = try PostgresStore(url: url, sealer: sealer)
                 #expect(try await whole.read(store, sealer) == written)
                 let file = try DurableStore(folder: folder, sealer: sealer)
@@ -47,6 +48,23 @@ struct MovingTests {
                 await store.close()
             }
         }
+    }
+
+    /// What rows of a database file tell of, by lines.
+    private func namedFiles(_ folder: String) throws -> [String] {
+        var files: [NamedFile] = []
+        try StoreCopy(reading: "\(folder)/\(DurableStore.fileName)").forEachFile {
+            files.append($0)
+        }
+        #expect(!files.isEmpty)
+        return files.map { "\($0)" }.sorted()
+    }
+
+    /// The same of one on a server.
+    private func namedFiles(url: String) throws -> [String] {
+        let database = try HousedDatabase(url: url)
+        defer { database.leave() }
+        return try database.namedFiles().map { "\($0)" }.sorted()
     }
 
     @Test func `what was moved, and used since, is not taken for moved`() async throws {

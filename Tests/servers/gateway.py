@@ -144,8 +144,10 @@ class Gateway:
         assert lines or verdict.endswith("is whole."), verdict
         return lines
 
-    def restart(self, probe="/readyz"):
-        """Starts it again on its data, until it answers the probe; it must have ended."""
+    def restart(self, probe="/readyz", arguments=()):
+        """Starts it again on its data, with further arguments from now on, until it answers the probe;
+        it must have ended."""
+        self._arguments += arguments
         self._start(probe)
 
     def post(self, path, status=None, /, **members):

@@ -163,6 +163,36 @@ def test_contents_that_are_elsewhere_are_not_taken_for_lost(moto, storage, origi
         assert status == 65 and "another gateway" in words, words
 
 
+def test_what_a_data_directory_has_moves_to_a_shared_folder(origin, tmp_path):
+    """The database stays, and so does what is not whole."""
+    origin.on("/file", Answer(CONTENT[:70_000]))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    with Gateway() as gateway:
+        task = download(gateway, origin.url("/file"))
+        finish(gateway, task)
+        empty, begun = [
+            gateway.client.post("/v1/files", content=content, headers={"Upload-Complete": complete})
+            for content, complete in [(b"", "?1"), (b"begun", "?0")]
+        ]
+        gateway.kill9()
+        status, words = refusal(gateway, "serve", "--contents", str(shared))
+        assert status == 65 and f"--contents {shared}` moves results there" in words, words
+        own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        command = [os.environ["FERRY"], "migrate", f"sqlite:{gateway.data}", "--contents", str(shared)]
+        for there in 0, 2:
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=30, env=own)
+            assert ended.returncode == 0, ended.stderr
+            assert f"; there already: {there}." in ended.stdout, ended.stdout
+        names = {each.headers["Location"].rsplit("/", 1)[1] for each in (empty, begun)}
+        assert {name.split(".")[0] for name in local(gateway)} < names
+        assert refusal(gateway, "serve")[0] == 78
+        gateway.restart(arguments=["--contents", str(shared)])
+        assert gateway.client.get(f"{task}/content").content == CONTENT[:70_000]
+        lengths = {each["id"]: each["length"] for each in gateway.get("/v1/files")["files"]}
+        assert sorted(lengths) == sorted(names) and sorted(lengths.values()) == [0, 5]
+
+
 def test_a_bucket_or_key_that_is_wrong_is_told_at_the_start(moto, storage, tmp_path):
     def words(place, **environment):
         command = [os.environ["FERRY"], "serve", "--port", "0", "--contents", place]

@@ -13,9 +13,9 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from daemon import Daemon, eventually, free_ports
+from daemon import Daemon, eventually, free_ports, run
 from gateway import Gateway
-from nodes import LOST, SCOPES, Caller, Cluster, Reader, placed, tenant, with_clock
+from nodes import KEY, LOST, SCOPES, Caller, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
@@ -73,7 +73,7 @@ def place(request, cluster):
     if request.param == "folder":
         return cluster.ahead
     storage = request.getfixturevalue("storage")
-    cluster.contents = storage.place("nodes")
+    cluster.contents = storage.place(request.function.__name__)
     cluster.environment |= request.getfixturevalue("moto").environment
     return lambda: {key for key in storage.keys if key.endswith(".ahead")} | storage.uploads
 
@@ -617,6 +617,78 @@ def test_nodes_go_on_with_the_tables_of_the_next_version(cluster, pair, origin):
     assert is_completed(after, task)
     for node in pair:
         assert "Z error " not in (node.folder / "log").read_text()
+
+
+def stage(gateway, content, length, is_whole):
+    """A staged file, or what has come of one; its path."""
+    headers = {"Upload-Length": str(length), "Upload-Complete": "?1" if is_whole else "?0"}
+    answer = gateway.client.post("/v1/files", content=content, headers=headers)
+    assert answer.status_code == 201, answer.text
+    return answer.headers["Location"]
+
+
+def migrate(gateway, cluster, database):
+    """Moves what a gateway that has ended has to where the cluster's nodes have it."""
+    source = [f"sqlite:{gateway.data}"] if database == "file" else ["--data-directory", str(gateway.data)]
+    run(
+        os.environ["FERRY"], "migrate", *source, "--contents", cluster.contents,
+        HOME=str(gateway.folder), **cluster.environment,
+    )
+
+
+@pytest.mark.parametrize(
+    "place, database", [("folder", "file"), ("s3", "file"), ("folder", "server")], indirect=["place"]
+)
+def test_what_one_machine_had_is_served_by_nodes(place, database, cluster, origin):
+    """A gateway with contents of its own, and mostly a database, becomes nodes with fresh folders."""
+    sent = []
+    origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
+    origin.on("/small", Answer(CONTENT[:1000]))
+    origin.on("/whole", Answer(CONTENT, headers={"Cache-Control": "max-age=86400"}))
+    held, running = large(origin, "/held", stretches=2), Held(origin, "/running")
+    own = {"FERRY_KEY": KEY} if database == "file" else cluster.environment
+    with Gateway(**own) as gateway:
+        session, work = Session(gateway), background(gateway)
+        contents = {
+            session.fetch(origin.url("/small"), computeDigest=True).id: CONTENT[:1000],
+            session.fetch(origin.url("/whole"), computeDigest=True).id: CONTENT,
+        }
+        file = stage(gateway, CONTENT, len(CONTENT), True)
+        begun = stage(gateway, CONTENT[: 1 << 20], len(CONTENT), False)
+        suspended, under_way = download(work, held.url), download(work, running.url)
+        received = lambda: gateway.get(f"/v1/tasks/{suspended}")["countOfBytesReceived"]
+        eventually(lambda: received() == held.stop, "all that comes")
+        gateway.post(f"/v1/tasks/{suspended}/suspend", 200)
+        gateway.stop()
+        for each in held, running:
+            each.gate.set()
+        migrate(gateway, cluster, database)
+        assert place(), "what came of downloads"
+        nodes = two_nodes(cluster)
+        for node in nodes:
+            for task, content in contents.items():
+                assert_whole(node.caller(), task, content)
+        # By itself, from where it was.
+        assert_whole(nodes[1].caller(), under_way)
+        assert_fetched_once(running)
+        assert nodes[1].get(f"/v1/tasks/{suspended}")["state"] == "suspended"
+        nodes[1].post(f"/v1/tasks/{suspended}/resume", 200)
+        assert_whole(nodes[0].caller(), suspended, LARGE)
+        assert_fetched_once(held)
+        eventually(lambda: not place(), "nothing to be left of stretches", 20)
+        moved = Session(nodes[1].caller(), path=session.path)
+        stored = moved.fetch(origin.url("/whole"), policy="returnCacheDataDontLoad")
+        assert stored.is_hit
+        headers = {
+            "Upload-Offset": str(1 << 20), "Upload-Complete": "?1",
+            "Content-Type": "application/partial-upload",
+        }
+        answer = nodes[1].client.patch(begun, content=CONTENT[1 << 20 :], headers=headers)
+        assert answer.status_code == 204, answer.text
+        for path in file, begun:
+            body = {"file": path.rsplit("/", 1)[1]}
+            moved.fetch(origin.url("/up"), type="upload", method="POST", body=body)
+        assert sent == [CONTENT, CONTENT]
 
 
 def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):

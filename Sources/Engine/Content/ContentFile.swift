@@ -50,10 +50,15 @@ final class ContentFile: Sendable {
     }
 
     /// A whole content that is to be read.
-    init(reading content: ContentName, in folder: ContentFolder) throws {
-        let descriptor = Glibc.open(folder.path(of: content), O_RDONLY | O_CLOEXEC)
+    convenience init(reading content: ContentName, in folder: ContentFolder) throws {
+        try self.init(readingAt: folder.path(of: content), of: content.owner, in: folder)
+    }
+
+    /// What a folder has of an owner's content under some name, that is to be read.
+    init(readingAt path: String, of owner: ContentOwner, in folder: ContentFolder) throws {
+        let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        place = .named(folder, content.owner)
+        place = .named(folder, owner)
         unnamed = nil
         state = Mutex(State(reading: descriptor))
     }

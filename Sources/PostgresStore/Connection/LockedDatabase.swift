@@ -20,6 +20,13 @@ struct LockedDatabase {
         try lock.acquire(connection, within: patience)
     }
 
+    /// What marks the place where nodes have the contents; nil where none is known.
+    func contentsMark() throws(StoreError) -> String? {
+        let rows = try connection.rows("SELECT contents_mark FROM gateway")
+        try connection.settle()
+        return rows.first?.stringOrNil(0)
+    }
+
     /// Leaves it to a gateway.
     func leave() { lock.leave(connection) }
 }

@@ -45,16 +45,30 @@ package final class MovedDatabase {
         return true
     }
 
+    /// What marks the place where nodes have the contents; nil where none is known.
+    package func contentsMark() throws(StoreError) -> String? { try database.contentsMark() }
+
+    /// Makes sure that no gateway has done anything with it.
+    /// - Throws: `failed` where one has.
+    package func requireUnused() throws(StoreError) {
+        try refuseUsed()
+        try connection.settle()
+    }
+
     /// Begins; what a gateway has written that has done nothing is replaced.
     /// - Throws: `failed` where there is anything else.
     package func begin() throws(StoreError) {
         try connection.begin("ISOLATION LEVEL READ COMMITTED")
+        try refuseUsed()
+        for table in ["gateway", "tenant"] { try connection.send("DELETE FROM \(table)") }
+    }
+
+    private func refuseUsed() throws(StoreError) {
         let tables = ["session", "task", "file", "webhook", "tenant_record", "token", "event_pack"]
         let any = tables.map { "EXISTS (SELECT 1 FROM \($0))" }.joined(separator: " OR ")
         guard try connection.rows("SELECT \(any)").first?.bool(0) == false else {
             throw .failed("There are sessions of a gateway in it already: name an empty database.")
         }
-        for table in ["gateway", "tenant"] { try connection.send("DELETE FROM \(table)") }
     }
 
     /// Writes rows.
@@ -68,8 +82,16 @@ package final class MovedDatabase {
     }
 
     /// Ends it: from now on all of it is there, or nothing.
-    package func commit() throws(StoreError) {
+    ///
+    /// - Parameter contentsMark: what marks the place of the contents; nil where that is for the
+    ///   first node to say.
+    /// - Throws: `away` where it may have ended all the same; `failed`.
+    package func commit(contentsMark: String? = nil) throws(StoreError) {
         do throws(StoreError) {
+            if let contentsMark {
+                try connection.send(
+                    "UPDATE gateway SET contents_mark = $1", [.text(contentsMark)])
+            }
             try connection.commit()
         } catch {
             guard case .away(let words) = error else { throw error }

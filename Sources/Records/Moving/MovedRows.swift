@@ -1,3 +1,6 @@
+package import Engine
+package import Semantics
+
 /// Rows on their way from a database to one of another kind, in columns, under the names that
 /// PostgreSQL's tables have for them. What is sealed stays so: both kinds seal the same, with the
 /// same key.
@@ -24,6 +27,31 @@ package struct MovedRows: Sendable {
         self.table = table
         self.columns = columns
         self.count = count
+    }
+}
+
+extension MovedRows {
+    /// The same rows, where those of tasks tell in which series what has come of their downloads is
+    /// in the place of contents.
+    ///
+    /// - Throws: `damaged` for a task that cannot be read.
+    package func telling(_ series: [TaskID: Int64]) throws(StoreError) -> MovedRows {
+        guard table == "task", !series.isEmpty,
+            case .numbers(let ids) = columns.first(where: { $0.name == "id" })?.values
+        else { return self }
+        var told = columns
+        for (index, column) in columns.enumerated() where column.name == "status" {
+            guard case .bytes(var statuses) = column.values else { continue }
+            for (row, id) in ids.enumerated() {
+                guard let id, let series = series[TaskID(rawValue: id)],
+                    let status = statuses[row]
+                else { continue }
+                statuses[row] = try TaskStatus.clear(
+                    status, of: TaskID(rawValue: id), sentIn: series)
+            }
+            told[index].values = .bytes(statuses)
+        }
+        return MovedRows(table: table, columns: told, count: count)
     }
 }
 

@@ -4,21 +4,6 @@ internal import Glibc
 internal import Records
 internal import Semantics
 
-/// A file that a row of the database tells of.
-public struct NamedFile: Sendable {
-    /// Whose it is.
-    public let owner: ContentOwner
-    /// `whole`, or the `part` of a download or an upload that is not at its end.
-    public let kind: ContentKind
-    /// Bytes: all of a whole file, and those of a part that the row counts on. Nil for stored
-    /// responses, whose rows are sealed.
-    public let length: Int64?
-    /// The content's own digest (RFC 9530), where it is known.
-    public let digest: String?
-    /// Of the part of a download: what it is a part of, and how much of that there is.
-    let point: ResumePoint?
-}
-
 /// The database of a folder beside a gateway that may use it, or a copy of one: the rows that tell
 /// of files. Needs no key. All of it blocks.
 public final class StoreCopy {

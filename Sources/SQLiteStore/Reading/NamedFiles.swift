@@ -70,7 +70,7 @@ struct NamedFiles {
                 SELECT task.id, state, status FROM task JOIN task_status ON task_status.task = task.id
                 WHERE state <> \(StoredState.removed.rawValue)
                 """
-            case .staged: FileTable.columns + " WHERE length > 0"
+            case .staged: FileTable.columns + " WHERE (length > 0 OR isComplete)"
             case .responses:
                 """
                 SELECT cache_entry.id FROM cache_entry JOIN session
@@ -84,36 +84,12 @@ struct NamedFiles {
     /// The file of a row of the table's `columns`; nil where it tells of none, or is damaged.
     static func file(_ row: PreparedRow, in table: Table) -> NamedFile? {
         switch table {
-        case .responses:
+        case .responses: NamedFile(of: CacheEntryID(rawValue: row.int64(0)))
+        case .staged: (try? StagedFile(row: row)).map { NamedFile(of: $0) }
+        case .tasks:
             NamedFile(
-                owner: .entry(CacheEntryID(rawValue: row.int64(0))), kind: .whole, length: nil,
-                digest: nil, point: nil)
-        case .staged:
-            (try? StagedFile(row: row)).map { file in
-                NamedFile(
-                    owner: .file(file.id), kind: file.isComplete ? .whole : .part,
-                    length: file.length, digest: file.expectedDigest?.description, point: nil)
-            }
-        case .tasks: file(of: TaskID(rawValue: row.int64(0)), row.int64(1), row.bytes(2))
+                of: TaskID(rawValue: row.int64(0)), state: row.int64(1), status: row.bytes(2))
         }
-    }
-
-    private static func file(of task: TaskID, _ state: Int64, _ status: [UInt8]) -> NamedFile? {
-        if state == StoredState.completed.rawValue {
-            guard let content = try? TaskStatus.content(in: status), content.place == .file else {
-                return nil
-            }
-            return NamedFile(
-                owner: .task(task), kind: .whole, length: content.length, digest: content.digest,
-                point: nil)
-        }
-        // A part under another name is kept for resume data, and has no row.
-        guard let checkpoint = try? TaskStatus.checkpoint(in: status, of: task),
-            checkpoint.part == task
-        else { return nil }
-        return NamedFile(
-            owner: .task(task), kind: .part, length: checkpoint.point.received.last?.upperBound,
-            digest: nil, point: checkpoint.point)
     }
 
     /// Makes a row one that tells of no file.

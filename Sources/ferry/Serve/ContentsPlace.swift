@@ -44,15 +44,24 @@ enum ContentsPlace {
     }
 
     /// What keeps contents there.
+    ///
+    /// - Parameters:
+    ///   - environment: what credentials are looked for in.
+    ///   - curl: how S3 is asked, but for where that may be.
+    ///   - digests: for S3.
+    ///   - files: read what is sent to S3.
+    /// - Returns: a place of which nothing has been asked yet.
+    /// - Throws: `UnusablePlace`.
     @LoopActor
     func open(
-        _ settings: ServeSettings, _ curl: CurlSettings, digests: SHADigests, files: FileThreads
+        _ environment: [String: String], _ curl: CurlSettings, digests: SHADigests,
+        files: FileThreads
     ) throws -> any WholeContents {
         switch self {
         case .folder(let path): return SharedFolderContents(at: path, files: FileThreads())
         case .s3(let location):
             return try S3Contents(
-                at: location, environment: settings.contentsEnvironment,
+                at: location, environment: environment,
                 transport: CurlTransport(
                     try curl.reachingEverything(with: DescriptorShares.contents)),
                 digests: digests, files: files)
@@ -73,48 +82,6 @@ extension CurlSettings {
             allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
         settings.descriptors = descriptors
         return settings
-    }
-}
-
-/// What a data directory knows of the place of its contents: a mark that is there, too, and its
-/// name.
-private struct ContentsMark {
-    let mark: String
-    let place: String
-    static let fileName = "contents-place"
-
-    init(mark: String, place: String) {
-        self.mark = mark
-        self.place = place
-    }
-
-    /// That of a data directory; nil for one that keeps its contents itself.
-    init?(in folder: DataFolder) throws(Refusal) {
-        let path = folder.path(Self.fileName)
-        guard FileManager.default.fileExists(atPath: path) else { return nil }
-        let text = FileManager.default.contents(atPath: path).map {
-            String(decoding: $0, as: UTF8.self)
-        }
-        let lines = (text ?? "").split(separator: "\n")
-        guard lines.count == 2 else {
-            throw Refusal(
-                description: """
-                    \(path), which tells where the contents are, cannot be read: put it back. Nothing \
-                    has been changed.
-                    """, code: 65)
-        }
-        mark = String(lines[0])
-        place = String(lines[1])
-    }
-
-    /// A mark that no other place has.
-    static func random() -> String {
-        (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
-            .joined(separator: "-")
-    }
-
-    func write(in folder: DataFolder) throws {
-        try folder.write(Array("\(mark)\n\(place)\n".utf8), as: Self.fileName)
     }
 }
 
@@ -158,12 +125,7 @@ extension DataFolder {
                 return try await contents.setMark(known.mark)
             }
             guard known.mark == found else {
-                throw Refusal(
-                    description: """
-                        \(name) does not have the contents of \(root), which are in \(known.place)\
-                        \(found == nil ? ": it is empty" : ""). Name that place, or mount it. Nothing \
-                        has been changed.
-                        """, code: 65)
+                throw Refusal.elsewhere(known, of: self, not: name, isEmpty: found == nil)
             }
             if known.place != name {
                 try ContentsMark(mark: known.mark, place: name).write(in: self)
@@ -173,12 +135,10 @@ extension DataFolder {
         if let found {
             // A node that was lost is made anew beside a database on a server.
             let hasNothing = standsBy ? try await contents.isEmpty() : false
-            guard case .server = store, !isNew || hasNothing else {
-                throw Refusal(
-                    description: """
-                        \(name) has the contents of another gateway: name another place, as a prefix \
-                        or a folder below it. Nothing has been changed.
-                        """, code: 65)
+            guard case .server(let database) = store,
+                try await database.contentsMark().map({ $0 == found }) ?? (!isNew || hasNothing)
+            else {
+                throw Refusal.anotherGatewaysContents(in: name)
             }
             return try ContentsMark(mark: found, place: name).write(in: self)
         }
@@ -189,7 +149,8 @@ extension DataFolder {
             throw Refusal(
                 description: """
                     \(name) is empty, though \(store.place(in: self)) tells of results: start the \
-                    gateway as before, with the place that has them. Nothing has been changed.
+                    gateway as before, with the place that has them. \(Refusal.copying(to: name)) \
+                    Nothing has been changed.
                     """, code: 65)
         }
         let made = ContentsMark(mark: ContentsMark.random(), place: name)
@@ -252,15 +213,47 @@ extension DataFolder {
         try ContentsMark(mark: agreed, place: name).write(in: self)
     }
 
-    /// Nothing moves contents that are whole from one place to another.
+    /// Makes a place the one that contents of this folder are copied to, before any gateway has it:
+    /// a new one is marked. Here it is written down for the next attempt, and for nobody else.
+    ///
+    /// - Parameters:
+    ///   - contents: the place.
+    ///   - name: what it is called.
+    /// - Returns: its mark.
+    /// - Throws: `Refusal` where others have contents there, or this folder has some elsewhere;
+    ///   `UnusablePlace`.
+    @LoopActor
+    func claim(_ contents: any WholeContents, at name: String) async throws -> String {
+        let found = try await contents.mark()
+        if let known = try ContentsMark(in: self) {
+            guard known.mark == found else {
+                throw Refusal.elsewhere(known, of: self, not: name, isEmpty: found == nil)
+            }
+            return known.mark
+        }
+        let begun = try ContentsMark(in: self, .copied)
+        if let found {
+            guard found == begun?.mark else { throw Refusal.anotherGatewaysContents(in: name) }
+            return found
+        }
+        guard try await contents.isEmpty() else { throw Refusal.othersContents(in: name) }
+        let mark = begun?.place == name ? begun?.mark : nil
+        let made = ContentsMark(mark: mark ?? ContentsMark.random(), place: name)
+        try made.write(in: self, .copied)
+        try await contents.setMark(made.mark)
+        return made.mark
+    }
+
+    /// What is whole here would be looked for there.
     private func refuseOwnContents(for name: String) throws {
         var hasWhole = false
         try contents.forEachEntry([.whole]) { _ in hasWhole = true }
         guard hasWhole else { return }
         throw Refusal(
             description: """
-                \(contents.path) has results, and nothing moves them to \(name): start the gateway \
-                without --contents, or with another data directory. Nothing has been changed.
+                \(contents.path) has results, which are not in \(name): start the gateway without \
+                --contents, or with another data directory. \(Refusal.copying(to: name)) Nothing has \
+                been changed.
                 """, code: 65)
     }
 }
@@ -275,12 +268,41 @@ extension Refusal {
                 """, code: 65)
     }
 
+    /// A place that another gateway has marked.
+    fileprivate static func anotherGatewaysContents(in place: String) -> Refusal {
+        Refusal(
+            description: """
+                \(place) has the contents of another gateway: name another place, as a prefix or a \
+                folder below it. Nothing has been changed.
+                """, code: 65)
+    }
+
+    /// Another place than the one that a folder knows.
+    fileprivate static func elsewhere(
+        _ known: ContentsMark, of folder: DataFolder, not place: String, isEmpty: Bool
+    ) -> Refusal {
+        Refusal(
+            description: """
+                \(place) does not have the contents of \(folder.root), which are in \(known.place)\
+                \(isEmpty ? ": it is empty" : ""). Name that place, or mount it. Nothing has been \
+                changed.
+                """, code: 65)
+    }
+
+    /// How a place gets what a data directory has.
+    fileprivate static func copying(to place: String) -> String {
+        """
+        `ferry migrate --contents \(place)` moves results there from a data directory, and with \
+        sqlite:DIRECTORY postgres://… its database, too.
+        """
+    }
+
     /// A place without the contents that a database tells of.
     fileprivate static func noContents(in place: String, ofNodesOf store: String) -> Refusal {
         Refusal(
             description: """
                 \(place) is not where the nodes of \(store) have their contents: name that place, or \
-                mount it. Nothing has been changed.
+                mount it. \(copying(to: place)) Nothing has been changed.
                 """, code: 65)
     }
 }

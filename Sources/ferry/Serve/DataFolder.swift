@@ -56,6 +56,20 @@ struct DataFolder {
                 """, code: 66)
     }
 
+    /// Locks a folder of a gateway whose database is on a server.
+    /// - Throws: `Refusal` where it has no contents, or a gateway has it.
+    init(withContents path: String) throws {
+        root = DataFolder.absolute(path)
+        guard hasItem(DataFolder.contentName) else {
+            throw Refusal(
+                description: """
+                    \(path) is no data directory of a gateway: there is no \(DataFolder.contentName) \
+                    in it.
+                    """, code: 66)
+        }
+        try lock()
+    }
+
     static func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         // What is shown to people, and typed again, has no dot in the middle.
@@ -129,6 +143,15 @@ struct DataFolder {
 
     /// The contents.
     var contents: ContentFolder { ContentFolder(path: path(DataFolder.contentName)) }
+
+    /// The files that the database here tells of. Blocks.
+    ///
+    /// - Throws: as `StoreCopy.forEachFile`.
+    func namedFiles() throws -> [NamedFile] {
+        var files: [NamedFile] = []
+        try StoreCopy(reading: path(DurableStore.fileName)).forEachFile { files.append($0) }
+        return files
+    }
 
     /// Refuses a database that tells of files none of which is there: the folder was not mounted,
     /// or not restored.

@@ -194,7 +194,7 @@ struct GatewayProcess {
             return nil
         }
         let contents = try place.open(
-            settings, curlSettings(settings), digests: digests, files: files)
+            settings.contentsEnvironment, curlSettings(settings), digests: digests, files: files)
         if case .node(let database) = store {
             try await folder.join(
                 contents, at: place.description, ofNodesOf: database, isNew: isNew)

@@ -2,7 +2,6 @@ import ArgumentParser
 import Diagnostics
 import Glibc
 import Loop
-import Synchronization
 
 /// `ferry serve`: runs the gateway until SIGTERM or SIGINT.
 struct Serve: ParsableCommand {
@@ -209,13 +208,10 @@ struct Serve: ParsableCommand {
         }
         Log.setThreshold(settings.logLevel)
         Log.format = settings.logFormat
-        let outcome = Outcome()
-        Task { @LoopActor in
-            outcome.code = await GatewayProcess.run(settings, environment: environment)
-            LoopActor.loop.stop()
+        let code = try LoopActor.runLoop {
+            await GatewayProcess.run(settings, environment: environment)
         }
-        LoopActor.loop.run()
-        if outcome.code != 0 { throw ExitCode(outcome.code) }
+        if code != 0 { throw ExitCode(code) }
     }
 
     /// Says why on standard error.
@@ -236,15 +232,6 @@ struct Serve: ParsableCommand {
         guard failure == 0 else {
             throw Refusal(
                 description: "standard output: \(String(cString: strerror(failure)))", code: 74)
-        }
-    }
-
-    /// Handed from the loop to the command when the loop has ended.
-    private final class Outcome: Sendable {
-        private let value = Mutex<Int32>(0)
-        var code: Int32 {
-            get { value.withLock { $0 } }
-            set { value.withLock { $0 = newValue } }
         }
     }
 }

@@ -39,6 +39,9 @@ struct BackupTests {
     @Test func `all that was kept is in a backup, also when its gateway is gone`() async throws {
         try await RunningGateway.alone { gateway in
             let work = try await KeyWork(at: gateway.client)
+            let empty = try await gateway.client.send(
+                "POST", "/v1/files", ["Upload-Complete": "?1"], body: []
+            ).json(201, of: "POST file").id
             let made = try await backUp(gateway)
             #expect(made.exit == .status(0) && made.reason.isEmpty, "\(made.reason)")
             try await gateway.kill9()
@@ -48,6 +51,7 @@ struct BackupTests {
             let restored = try await RunningGateway(in: home)
             #expect(restored.token == gateway.token)
             try await work.verify(at: restored.client)
+            #expect(try await restored.client.get("/v1/files/\(empty)").status == 200)
             try await work.verifySecrets(at: restored.client, isRotated: false)
             try await restored.kill9()
         }

@@ -31,6 +31,9 @@ struct MigrateTests {
             #expect(!FileManager.default.fileExists(atPath: file))
             // As if it had been interrupted behind its transaction.
             try FileManager.default.moveItem(atPath: copy, toPath: file)
+            let late = try await migrate(gateway, from, url, contents: gateway.directory.path)
+            #expect(late.exit == .status(74), "\(late.errors)")
+            #expect(late.errors.contains("was not told of a place with its contents"))
             let again = try await migrate(gateway, from, url)
             #expect(again.exit == .status(0), "\(again.errors)")
             #expect(again.output.contains("had all of it already"))
@@ -43,6 +46,92 @@ struct MigrateTests {
             try await work.verify(at: next.client)
             try await work.verifySecrets(at: next.client, isRotated: false)
             try await next.kill9()
+        }
+        try await server.run("DROP SCHEMA \(schema) CASCADE")
+    }
+
+    @Test func `contents go to where another gateway finds them, and are not copied twice`()
+        async throws
+    {
+        let server = try await PostgresServer.shared()
+        let schema = server.newSchema()
+        try await server.run("CREATE SCHEMA \(schema)")
+        let url = server.url(schema: schema)
+        let place = try TemporaryDirectory()
+        let others = try TemporaryDirectory()
+        try await RunningGateway.alone { gateway in
+            let work = try await KeyWork(at: gateway.client)
+            let origin = try ScriptedOrigin()
+            origin.on("/large", .resource(Resource(100_000)))
+            let session = try await gateway.client.createSession()
+            var tasks: [String] = []
+            for _ in 0..<2 {
+                tasks.append(try await session.run("download", origin.url("/large")).id)
+            }
+            gateway.process.terminate()
+            #expect(try await gateway.process.waitForExit() == .status(0))
+            let from = "sqlite:" + gateway.dataDirectory
+            let contents = gateway.dataDirectory + "/content"
+            let file = try #require(
+                FileManager.default.subpaths(atPath: contents)?.first { $0.hasSuffix(tasks[0]) })
+
+            // Others' contents, and a content that is missing, leave all as it is.
+            try Data("mark".utf8).write(to: URL(fileURLWithPath: others.file("ferry-contents")))
+            let refused = try await migrate(gateway, from, url, contents: others.path)
+            #expect(refused.exit == .status(65), "\(refused.errors)")
+            #expect(refused.errors.contains("has the contents of another gateway"))
+            try FileManager.default.moveItem(
+                atPath: contents + "/" + file, toPath: gateway.directory.file("hidden"))
+            let missing = try await migrate(gateway, from, url, contents: place.path)
+            #expect(missing.exit == .status(65), "\(missing.errors)")
+            #expect(missing.errors.contains("are missing or not whole in \(contents) (1, "))
+            #expect(missing.errors.contains(tasks[0]))
+            // The other download, and the part that resume data speaks of.
+            #expect(missing.output.contains("Contents copied to \(place.path): 2 ("))
+            #expect(missing.output.contains(" bytes); there already: 0."))
+            let before = try await gateway.restarted()
+            #expect(try await before.client.content(tasks[1]).count == 100_000)
+            before.process.terminate()
+            _ = try await before.process.waitForExit()
+
+            try FileManager.default.moveItem(
+                atPath: gateway.directory.file("hidden"), toPath: contents + "/" + file)
+            let notes = ["ferry.sqlite", "contents-copy"]
+            for note in notes {
+                try FileManager.default.copyItem(
+                    atPath: gateway.dataDirectory + "/" + note,
+                    toPath: gateway.directory.file(note))
+            }
+            let moved = try await migrate(gateway, from, url, contents: place.path)
+            #expect(moved.exit == .status(0), "\(moved.errors)")
+            #expect(moved.output.contains(": 1 (100000 bytes); there already: 2."))
+            #expect(FileManager.default.subpaths(atPath: contents)?.count == 32)
+            // As if it had been interrupted behind its transaction.
+            for note in notes {
+                try FileManager.default.moveItem(
+                    atPath: gateway.directory.file(note),
+                    toPath: gateway.dataDirectory + "/" + note)
+            }
+            let again = try await migrate(gateway, from, url, contents: place.path)
+            #expect(again.exit == .status(0), "\(again.errors)")
+            #expect(again.output.contains("had all of it already"))
+            #expect(!FileManager.default.fileExists(atPath: gateway.dataDirectory + "/" + notes[1]))
+
+            var options = RunningGateway.Options()
+            options.environment = [
+                "FERRY_STORE": url, "FERRY_KEY_FILE": gateway.dataDirectory + "/key",
+                "FERRY_CONTENTS": place.path,
+            ]
+            let next = try await RunningGateway(options)
+            for task in tasks {
+                let content = try await next.client.content(task)
+                #expect(content.count == 100_000 && Pattern.firstDifference(in: content) == nil)
+            }
+            try await work.verifySecrets(at: next.client, isRotated: false)
+            try await next.kill9()
+            // The directory of before has nothing that would be mistaken for all of it.
+            let old = try await serve(gateway)
+            #expect(old.exit == .status(65), "\(old.errors)")
         }
         try await server.run("DROP SCHEMA \(schema) CASCADE")
     }
@@ -72,11 +161,25 @@ struct MigrateTests {
     }
 
     private func migrate(
-        _ gateway: RunningGateway, _ from: String, _ to: String?
+        _ gateway: RunningGateway, _ from: String, _ to: String?, contents: String? = nil
+    ) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
+        let place = contents.map { ["--contents", $0] } ?? []
+        return try await ferry(gateway, ["migrate", from] + (to.map { [$0] } ?? []) + place)
+    }
+
+    /// A gateway that does not start.
+    private func serve(
+        _ gateway: RunningGateway
+    ) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
+        let directory = ["--data-directory", gateway.dataDirectory]
+        return try await ferry(gateway, ["serve", "--port", "0"] + directory)
+    }
+
+    private func ferry(
+        _ gateway: RunningGateway, _ words: [String]
     ) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
         let process = try ChildProcess(
-            RunningGateway.executable, ["migrate", from] + (to.map { [$0] } ?? []),
-            environment: ["HOME": gateway.directory.path])
+            RunningGateway.executable, words, environment: ["HOME": gateway.directory.path])
         let exit = try await process.waitForEnd()
         return (exit, process.outputText, process.errorText)
     }

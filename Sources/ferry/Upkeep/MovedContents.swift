@@ -1,0 +1,182 @@
+import Client
+import Curl
+import Engine
+import Loop
+import PostgresStore
+import SQLiteStore
+import Sealing
+import Semantics
+
+/// Where the contents of a data directory are copied to when its database is moved.
+struct MovedContents {
+    let place: ContentsPlace
+    /// What credentials for it are looked for in.
+    let environment: [String: String]
+    /// A file of PEM certificates to trust in place of the system's; nil for the system's.
+    let trustedCertificates: String?
+    /// How often it is told how far the copying is.
+    private static let interval = Duration.seconds(10)
+
+    /// What the database has to tell of them.
+    struct Told {
+        /// What marks the place.
+        let mark: String
+        /// In which series what has come of downloads is there.
+        let series: [TaskID: Int64]
+    }
+
+    init(
+        _ place: ContentsPlace, environment: [String: String], trustedCertificates: String?
+    ) {
+        self.place = place
+        self.environment = environment
+        self.trustedCertificates = trustedCertificates
+    }
+
+    /// Copies them. Blocks; once in a process.
+    ///
+    /// - Parameters:
+    ///   - named: what the database tells of.
+    ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
+    ///     place.
+    ///   - partsStay: whether a gateway goes on there with what is not whole, which is not copied.
+    ///   - lines: get what was done.
+    /// - Returns: what the database has to tell.
+    /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
+    ///   `FileError`. What was copied stays for the next attempt.
+    func copy(
+        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool = false,
+        _ lines: inout ResultLines
+    ) throws -> Told {
+        Signals.ignoreBrokenPipes()
+        let (mark, outcome) = try LoopActor.runLoop { [self] in
+            try await copy(named, from: folder, partsStay)
+        }
+        for sentence in sentences(outcome) { lines.print(sentence) }
+        guard let missing = outcome.missing.first else {
+            return Told(mark: mark, series: outcome.series)
+        }
+        throw Refusal(
+            description: """
+                Contents that the database tells of are missing or not whole in \
+                \(folder.contents.path) (\(outcome.missing.count), \(missing.id) among them): `ferry check --repair` \
+                sets aside what tells of them. Nothing but copies has been made.
+                """, code: 65)
+    }
+
+    /// Moves them, for a gateway whose database stays in the data directory. Blocks; once in a
+    /// process.
+    ///
+    /// - Parameters:
+    ///   - folder: of a gateway that has ended.
+    ///   - lines: get what the operator has to know, in sentences.
+    /// - Throws: as `copy`; then the same command goes on.
+    func move(from folder: DataFolder, _ lines: inout ResultLines) throws {
+        try folder.refuseWithoutDatabase()
+        let told = try copy(folder.namedFiles(), from: folder, partsStay: true, &lines)
+        // From here on nobody looks for them in the directory.
+        try ContentsMark(mark: told.mark, place: place.description).write(in: folder)
+        if let kept = try SetAside(in: folder).wholeContents() {
+            lines.print(
+                "The results as they were are in \(kept); remove them when nobody needs them.")
+        }
+        try ContentsMark.remove(from: folder, .copied)
+        lines.print("Start the gateway as before, with --contents \(place.description).")
+    }
+
+    /// The same for one whose database is on a server, which goes on with any data directory.
+    ///
+    /// - Parameters:
+    ///   - folder: of a gateway that has ended.
+    ///   - url: of its database.
+    ///   - lines: get what the operator has to know, in sentences.
+    /// - Throws: as `copy`; then the same command goes on.
+    func move(
+        from folder: DataFolder, ofDatabaseAt url: String, _ lines: inout ResultLines
+    ) throws {
+        try folder.refuseDatabase()
+        let database = try Refusal.atServer(url) { () throws(StoreError) in
+            try HousedDatabase(url: url)
+        }
+        defer { database.leave() }
+        let (known, named) = try Refusal.atServer(url) { () throws(StoreError) in
+            (try database.contentsMark(), try database.namedFiles())
+        }
+        guard try known == nil || known == ContentsMark(in: folder, .copied)?.mark else {
+            throw Refusal(
+                description: """
+                    The contents of \(database.place) are in a place of their own already. Nothing has \
+                    been changed.
+                    """, code: 78)
+        }
+        let told = try copy(named, from: folder, &lines)
+        try Refusal.atServer(url) { () throws(StoreError) in
+            try database.tell(told.mark, told.series)
+        }
+        if let sentence = SetAside(in: folder).contents() { lines.print(sentence) }
+        try ContentsMark.remove(from: folder, .copied)
+        lines.print(invitation(" and its key"))
+    }
+
+    /// How gateways are started whose contents are in the place, and whose database is on a server.
+    ///
+    /// - Parameter key: ` and …`, as which they are given the key.
+    /// - Returns: a sentence.
+    func invitation(_ key: String) -> String {
+        """
+        Start it with --store, --contents \(place.description)\(key), on any machine and with any data \
+        directory that has no results; several with --node-address.
+        """
+    }
+
+    @LoopActor
+    private func copy(
+        _ named: [NamedFile], from folder: DataFolder, _ partsStay: Bool
+    ) async throws -> (mark: String, outcome: ContentMove.Outcome) {
+        let curl = CurlSettings(
+            egress: EgressPolicy(allowed: [], ownAddresses: []),
+            userAgent: "ferry/\(Ferry.release)", trustedCertificates: trustedCertificates)
+        let files = FileThreads(count: 4)
+        let contents = try place.open(environment, curl, digests: SHADigests(), files: files)
+        let mark = try await folder.claim(contents, at: place.description)
+        await contents.forgetOldWork()
+        let move = ContentMove(
+            from: folder.contents, to: contents, files: files, partsStay: partsStay)
+        let telling = LoopActor.start {
+            while !Task.isCancelled {
+                await LoopActor.nextTurn(after: Self.interval)
+                tell(move)
+            }
+        }
+        defer { telling.cancel() }
+        try await move.run(named)
+        return (mark, move.outcome)
+    }
+
+    @LoopActor
+    private func tell(_ move: ContentMove) {
+        guard move.restCount > 0 else { return }
+        Serve.tell(
+            """
+            \(Figures.size(move.outcome.copiedBytes)) have been copied; contents to look at: \
+            \(move.restCount).
+            """)
+    }
+
+    private func sentences(_ outcome: ContentMove.Outcome) -> [String] {
+        var sentences = [
+            """
+            Contents copied to \(place.description): \(outcome.copiedCount) (\(outcome.copiedBytes) \
+            bytes); there already: \(outcome.presentCount).
+            """
+        ]
+        if outcome.lostParts > 0 {
+            sentences.append(
+                """
+                Downloads that begin anew, as what had come of them is not in the data directory: \
+                \(outcome.lostParts).
+                """)
+        }
+        return sentences
+    }
+}

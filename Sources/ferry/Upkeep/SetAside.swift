@@ -1,0 +1,67 @@
+import Engine
+import Foundation
+import Glibc
+import Loop
+import SQLiteStore
+
+/// What a data directory had that is elsewhere now, under other names.
+struct SetAside {
+    private let folder: DataFolder
+    private let stamp: String
+
+    init(in folder: DataFolder) {
+        self.folder = folder
+        stamp = Date().ISO8601Format(.init(dateSeparator: .omitted, timeSeparator: .omitted))
+    }
+
+    /// A gateway with --store refuses a data directory with a database of its own.
+    ///
+    /// - Returns: what the database is called now.
+    func database() throws(Refusal) -> String {
+        let path = folder.path(DurableStore.fileName)
+        let kept = "\(path).moved-\(stamp)"
+        guard rename(path, kept) == 0 else {
+            throw Refusal(
+                description: """
+                    All is moved, but \(path) could not be renamed: \(String(cString: strerror(errno))). \
+                    Move it away by hand.
+                    """, code: 74)
+        }
+        return kept
+    }
+
+    /// The same for one with results. An empty folder takes their place, by which a gateway without
+    /// --store knows that the directory's database is missing.
+    ///
+    /// - Returns: a sentence about what has become of them; nil where there were none.
+    func contents() -> String? {
+        let path = folder.contents.path
+        let kept = "\(path).moved-\(stamp)"
+        do {
+            guard try !folder.contents.isEmpty() else { return nil }
+            guard rename(path, kept) == 0 else { throw FileError("rename", code: errno) }
+            try folder.contents.prepare()
+        } catch {
+            return
+                "\(path) was left as it is (\(error)): give gateways data directories of their own."
+        }
+        return "The contents as they were are in \(kept); remove them when nobody needs them."
+    }
+
+    /// The same for results alone: a gateway goes on here with what is not whole.
+    ///
+    /// - Returns: where they are now; nil where there were none.
+    /// - Throws: `FileError`; the next attempt goes on.
+    func wholeContents() throws -> String? {
+        let kept = ContentFolder(path: "\(folder.contents.path).moved-\(stamp)")
+        var isAny = false
+        try folder.contents.forEachEntry([.whole]) { entry in
+            if !isAny { try kept.prepare() }
+            isAny = true
+            guard rename(folder.contents.path(of: entry), kept.path(of: entry)) == 0 else {
+                throw FileError("rename", code: errno)
+            }
+        }
+        return isAny ? kept.path : nil
+    }
+}
