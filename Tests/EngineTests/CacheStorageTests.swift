@@ -220,6 +220,19 @@ struct CacheStorageTests {
     }
 
     @Test @LoopActor
+    func `a cache that another node has by now finds nothing on the disk`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession { $0.urlCache.memoryCapacity = 0 }
+        let spec = try harness.spec()
+        _ = try await harness.fetch(spec, in: session, answering: Self.fresh, Self.large)
+        let cache = try #require(harness.gateway.sessions.directory[session]?.cache)
+        let key = CacheKey(spec.request.url)
+        #expect(await cache.candidates(for: key).count == 1)
+        cache.leave()
+        #expect(await cache.candidates(for: key).isEmpty)
+    }
+
+    @Test @LoopActor
     func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws
     {
         let harness = try await TestGateway.open()

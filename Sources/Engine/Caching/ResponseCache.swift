@@ -100,10 +100,13 @@ final class ResponseCache {
         let fingerprint = fingerprint(of: key)
         let before = changeCount
         let kept = await read(under: fingerprint)
-        // One that has come and was committed while the store was read is in nothing that was read.
-        let isWhole = disk.ids(under: fingerprint).allSatisfy { id in
-            memory[id] != nil || kept.contains { $0.entry.response.id == id }
-        }
+        // One that has come and was committed while the store was read is in nothing that was read;
+        // of a cache that another node has, there is nothing to read any more.
+        let isWhole =
+            parts.hasLeft
+            || disk.ids(under: fingerprint).allSatisfy { id in
+                memory[id] != nil || kept.contains { $0.entry.response.id == id }
+            }
         guard before == changeCount, isWhole else { return await candidates(for: key) }
         var found: [CacheCandidate] = []
         for response in kept where disk[response.entry.response.id] != nil {

@@ -10,17 +10,28 @@ final class AccessMirror {
     private let settings: SettingService
     /// What was read last.
     private var version: Int64?
-    /// Whether the others may have changed what is known here, and nobody has looked.
-    private(set) var isOutdated = false
+    private let clock: any Clock
+    /// Until when it is certainly known what the others have changed.
+    private var knownUntil: Duration
+    /// For how long what was known may be relied on: taking over large tenants comes between two
+    /// looks.
+    private static let patience = Duration.seconds(30)
 
-    init(_ store: any NodeStore, tenants: TenantService, settings: SettingService) {
+    init(
+        _ store: any NodeStore, tenants: TenantService, settings: SettingService, clock: any Clock
+    ) {
         self.store = store
         self.tenants = tenants
         self.settings = settings
+        self.clock = clock
+        knownUntil = clock.uptime
     }
 
-    /// Whoever can change it is out of reach: nothing is known until the next look.
-    func expire() { isOutdated = true }
+    /// Whether the others may have changed something long ago that is not known here.
+    var isOutdated: Bool { clock.uptime - knownUntil > Self.patience }
+
+    /// What they had changed by then is known here.
+    func isKnown(until instant: Duration) { knownUntil = instant }
 
     /// Reads what has changed since the last look.
     ///
@@ -32,16 +43,14 @@ final class AccessMirror {
     func follow(
         _ view: NodeView, unless isOperators: @LoopActor () -> Bool
     ) async throws(StoreError) {
-        if version != view.accessVersion {
-            let contents = try await store.load()
-            if isOperators() {
-                tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
-            } else {
-                refresh(contents)
-            }
-            version = view.accessVersion
+        guard version != view.accessVersion else { return }
+        let contents = try await store.load()
+        if isOperators() {
+            tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
+        } else {
+            refresh(contents)
         }
-        isOutdated = false
+        version = view.accessVersion
     }
 
     /// Reads all of it: this node is about to be the one that changes it.

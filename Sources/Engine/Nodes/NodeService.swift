@@ -55,9 +55,9 @@ public final class NodeService {
         self.store = store
         self.loader = loader
         self.clock = clock
-        access = AccessMirror(store, tenants: loader.tenants, settings: settings)
-        lease = NodeLease(of: store, clock: clock) { [access] standsStill in
-            if standsStill { access.expire() } else { store.endWait() }
+        access = AccessMirror(store, tenants: loader.tenants, settings: settings, clock: clock)
+        lease = NodeLease(of: store, clock: clock) { standsStill in
+            if !standsStill { store.endWait() }
             loader.setStandstill(standsStill)
         }
     }
@@ -80,11 +80,9 @@ public final class NodeService {
     /// may be about to take over what this one has.
     public var isPaused: Bool { lease.isOver }
 
-    /// Whether this node cannot tell who may call, nor which tenants it has: it stands still, or is
-    /// about to, or has not looked since.
-    public var isCutOff: Bool {
-        access.isOutdated || lease.isOver || store.leaseLeft <= .zero
-    }
+    /// Whether this node cannot tell who may call, nor which tenants it has: others may have taken
+    /// these, or it has not found out for long what they have changed.
+    public var isCutOff: Bool { store.leaseLeft <= .zero || access.isOutdated }
 
     /// Whether the other nodes have taken this one for lost, and it has not joined them again.
     public var isLost: Bool { lease.isLost }
@@ -256,12 +254,12 @@ public final class NodeService {
                 limit = .zero
             }
             do throws(StoreError) {
-                let count = changeCount
+                let (count, began) = (changeCount, clock.uptime)
                 let view = try await store.look(waiting: limit)
                 if isStopped { return }
                 isAway = false
                 limit = count == changeCount ? NodeService.interval : .zero
-                if count == changeCount { try await follow(view) }
+                if count == changeCount { try await follow(view, from: began) }
             } catch .lost {
                 lose()
             } catch {
@@ -276,7 +274,10 @@ public final class NodeService {
         }
     }
 
-    private func follow(_ new: NodeView) async throws(StoreError) {
+    /// - Parameters:
+    ///   - new: how the nodes stood.
+    ///   - began: when that was not yet looked at.
+    private func follow(_ new: NodeView, from began: Duration) async throws(StoreError) {
         if new != view {
             logChange(from: view, to: new)
             view = new
@@ -290,6 +291,7 @@ public final class NodeService {
         // What this node has changed meanwhile is not in what it has seen.
         guard count == changeCount, !isStopped else { return wake() }
         dropLost()
+        access.isKnown(until: began)
         await takeOverAssigned()
         try await removeEnding()
         wake()

@@ -118,6 +118,15 @@ struct NodeLossTests {
         #expect(!attempt.isPaused)
     }
 
+    @Test @LoopActor
+    func `a node that has not looked for long cannot tell who may call`() async throws {
+        let (first, _) = try await pair()
+        #expect(try !service(first).isCutOff)
+        clock.advance(by: .seconds(31))
+        #expect(try service(first).isCutOff)
+        try await eventually("a look") { try !service(first).isCutOff }
+    }
+
     // MARK: Loss
 
     @Test @LoopActor
