@@ -274,9 +274,12 @@ public final class NodeService {
         }
     }
 
+    /// Does what follows from how the nodes stand.
+    ///
     /// - Parameters:
-    ///   - new: how the nodes stood.
+    ///   - new: how they stood.
     ///   - began: when that was not yet looked at.
+    /// - Throws: `StoreError`, where that takes reading and the store cannot be read.
     private func follow(_ new: NodeView, from began: Duration) async throws(StoreError) {
         if new != view {
             logChange(from: view, to: new)
