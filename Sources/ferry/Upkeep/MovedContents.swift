@@ -52,17 +52,18 @@ struct MovedContents {
     ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
     ///     place.
     ///   - database: the one that tells of them. Beside one that stays, what is not whole stays.
+    ///   - sign: gives a database a sign of life; nil where it needs none. Blocks.
     ///   - lines: get what was done.
     /// - Returns: what the database has to tell.
     /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
     ///   `FileError`. What was copied stays for the next attempt.
     func copy(
         _ named: [NamedFile], from folder: DataFolder, beside database: Database,
-        _ lines: inout ResultLines
+        sign: (@Sendable () throws -> Void)? = nil, _ lines: inout ResultLines
     ) throws -> Told {
         Signals.ignoreBrokenPipes()
         let (mark, outcome) = try LoopActor.runLoop { [self] in
-            try await copy(named, from: folder, partsStay: database == .staying)
+            try await copy(named, from: folder, partsStay: database == .staying, sign)
         }
         for sentence in sentences(outcome) { lines.print(sentence) }
         guard outcome.missing.isEmpty else {
@@ -143,7 +144,10 @@ struct MovedContents {
             let named = try Refusal.atServer(url) { () throws(StoreError) in
                 try database.namedFiles()
             }
-            let told = try copy(named, from: folder, beside: .housed, &lines)
+            let sign = { @Sendable in
+                try Refusal.atServer(url) { () throws(StoreError) in try database.giveSign() }
+            }
+            let told = try copy(named, from: folder, beside: .housed, sign: sign, &lines)
             try Refusal.atServer(url) { () throws(StoreError) in
                 try database.tell(told.mark, told.series)
             }
@@ -180,7 +184,8 @@ struct MovedContents {
 
     @LoopActor
     private func copy(
-        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool
+        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool,
+        _ sign: (@Sendable () throws -> Void)?
     ) async throws -> (mark: String, outcome: ContentMove.Outcome) {
         let curl = CurlSettings(
             egress: EgressPolicy(allowed: [], ownAddresses: []),
@@ -198,10 +203,32 @@ struct MovedContents {
             }
         }
         defer { telling.cancel() }
+        let thread = FileThreads(count: 1)
+        let living = sign.map { sign in
+            LoopActor.start { await live(by: sign, on: thread) }
+        }
+        defer { living?.cancel() }
         try await move.run(named)
+        if let sign { try await thread.run { try sign() } }
         // From here on gateways may take the place for one with all of them.
         if move.outcome.missing.isEmpty { try await contents.setMark(mark) }
         return (mark, move.outcome)
+    }
+
+    /// Gives signs of life until its task is cancelled, or the database is lost: the one behind
+    /// the copying tells of that.
+    @LoopActor
+    private func live(
+        by sign: @escaping @Sendable () throws -> Void, on thread: FileThreads
+    ) async {
+        do {
+            while !Task.isCancelled {
+                await LoopActor.nextTurn(after: HousedDatabase.beat)
+                try await thread.run { try sign() }
+            }
+        } catch {
+            Serve.tell("No sign of life could be given to the database (\(error)).")
+        }
     }
 
     @LoopActor
