@@ -562,14 +562,15 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
     assert leaves.record["state"] == "serving"
 
 
-def test_a_rolling_upgrade_loses_no_transfer(cluster, origin, stack):
+def test_a_rolling_upgrade_loses_no_transfer(place, cluster, origin, stack):
     """Node by node: each hands over what it has, ends, and comes back as the program that is tested.
     `FERRY_EARLIER` names the program of the version before; without it both are the same."""
     pair = two_nodes(cluster, os.environ.get("FERRY_EARLIER"))
     tokens = one_each(pair)
-    helds = [Held(origin, f"/{number}") for number in range(2)]
+    helds = [large(origin, "/large"), Held(origin, "/small")]
     works = [background(node.caller(token)) for node, token in zip(pair, tokens)]
     tasks = [download(work, held.url) for work, held in zip(works, helds)]
+    await_stretches(place, pair[0].caller(tokens[0]), tasks[0], helds[0])
     readers = [
         stack.enter_context(Reader(node.caller(token), work.path))
         for node, token, work in zip(pair[::-1], tokens, works)
@@ -584,8 +585,8 @@ def test_a_rolling_upgrade_loses_no_transfer(cluster, origin, stack):
         pass_through((stays, leaves), origin, f"beside-{stays.number}")
     for token, reader, task, held in zip(tokens, readers, tasks, helds):
         for node in pair:
-            assert_whole(node.caller(token), task)
-        assert held.sent <= 1.02 * len(CONTENT), "fetched again"
+            assert_whole(node.caller(token), task, held.content)
+        assert held.sent <= 1.02 * len(held.content), "fetched again"
         eventually(lambda: reader.has_all_of(pair[0].caller(token)), "all events", 60)
         assert reader.names.count("task.didComplete") == 1
     for held in helds:

@@ -1,32 +1,53 @@
 package import Engine
 internal import Records
 package import Semantics
+internal import Synchronization
 
 /// A database on a server whose gateway has had its contents in its data directory, while they go
 /// to a place that several reach. All of it blocks.
-package final class HousedDatabase {
-    private let database: LockedDatabase
+package final class HousedDatabase: Sendable {
+    private let database: Mutex<LockedDatabase>
     /// How many tasks are read at a time.
     private static let pageLength: Int64 = 10_000
     /// Where it is, without the password.
-    package var place: String { database.place }
-    private var connection: Connection { database.connection }
+    package let place: String
+    /// How often it has to be given a sign of life.
+    package static let beat = DatabaseLock.Silence.beat
 
     /// Opens a database, which no gateway may have, and brings it to this version's tables.
     ///
     /// - Throws: `away`; `failed` also where a gateway has it.
     package init(url: String) throws(StoreError) {
-        database = try LockedDatabase(url: url, patience: .seconds(10))
-        try Schema.migrate(connection)
+        let database = try LockedDatabase(url: url, patience: .seconds(10))
+        try Schema.migrate(database.connection)
         // Whoever had it before finds out, should it come back.
-        try database.lock.claim(connection)
+        try database.lock.claim(database.connection)
+        place = database.place
+        self.database = Mutex(database)
     }
 
     /// What marks the place of the contents; nil where none is known.
-    package func contentsMark() throws(StoreError) -> String? { try database.contentsMark() }
+    package func contentsMark() throws(StoreError) -> String? {
+        try database.withLock { database throws(StoreError) in try database.contentsMark() }
+    }
+
+    /// Gives a sign of life, so that no gateway that stands by takes it.
+    ///
+    /// - Throws: `away`; `failed` where another gateway has it.
+    package func giveSign() throws(StoreError) {
+        try database.withLock { database throws(StoreError) in
+            try database.lock.giveSign(by: database.connection)
+        }
+    }
 
     /// The files that rows tell of, in no order. Rows that are damaged tell of none.
     package func namedFiles() throws(StoreError) -> [NamedFile] {
+        try database.withLock { database throws(StoreError) in
+            try Self.namedFiles(database.connection)
+        }
+    }
+
+    private static func namedFiles(_ connection: Connection) throws(StoreError) -> [NamedFile] {
         var files: [NamedFile] = []
         var last = Int64.min
         while true {
@@ -64,6 +85,14 @@ package final class HousedDatabase {
     ///   - series: in which what has come of downloads is there.
     /// - Throws: `damaged` for a task that cannot be read; `away`, `failed`.
     package func tell(_ mark: String, _ series: [TaskID: Int64]) throws(StoreError) {
+        try database.withLock { database throws(StoreError) in
+            try Self.tell(mark, series, by: database.connection)
+        }
+    }
+
+    private static func tell(
+        _ mark: String, _ series: [TaskID: Int64], by connection: Connection
+    ) throws(StoreError) {
         try connection.begin("ISOLATION LEVEL READ COMMITTED")
         let rows = try connection.rows(
             "SELECT id, status FROM task WHERE id = ANY($1)",
@@ -86,5 +115,5 @@ package final class HousedDatabase {
     }
 
     /// Leaves it to a gateway.
-    package func leave() { database.leave() }
+    package func leave() { database.withLock { $0.leave() } }
 }

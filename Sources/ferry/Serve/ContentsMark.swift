@@ -6,6 +6,14 @@ import Glibc
 struct ContentsMark {
     let mark: String
     let place: String
+    private static let unfinishedStart = "copying-"
+
+    /// What marks the place instead for as long as contents are copied there, which no gateway may
+    /// take for all of them.
+    var unfinished: String { ContentsMark.unfinishedStart + mark }
+
+    /// Whether a mark is one of those.
+    static func isUnfinished(_ mark: String) -> Bool { mark.hasPrefix(unfinishedStart) }
 
     /// What it says of the place; the raw value is the name of its file.
     enum Role: String {

@@ -117,7 +117,7 @@ extension DataFolder {
     ) async throws {
         try refuseOwnContents(for: name)
         let known = try ContentsMark(in: self)
-        let found = try await contents.mark()
+        let found = try await finishedMark(of: contents, at: name)
         if let known {
             if found == nil, try await contents.isEmpty(), try await !store.namesFiles() {
                 // The first start was interrupted between the two marks.
@@ -172,7 +172,7 @@ extension DataFolder {
         _ contents: any WholeContents, at name: String, ofNodesOf store: PostgresNode, isNew: Bool
     ) async throws {
         try refuseOwnContents(for: name)
-        let found = try await contents.mark()
+        let found = try await finishedMark(of: contents, at: name)
         var agreed = try await store.contentsMark()
         if agreed == nil {
             if found == nil || isNew, try await !contents.isEmpty() {
@@ -213,13 +213,47 @@ extension DataFolder {
         try ContentsMark(mark: agreed, place: name).write(in: self)
     }
 
+    /// Refuses to do without a place where the database was told of one.
+    ///
+    /// - Parameter store: the database.
+    /// - Throws: `Refusal`, `StoreError`.
+    func refuseToldContents(of store: GatewayStore) async throws {
+        guard case .server(let database) = store, let mark = try await database.contentsMark()
+        else { return }
+        let copied = try ContentsMark(in: self, .copied)
+        let name = copied?.mark == mark ? copied?.place : nil
+        throw Refusal(
+            description: """
+                The contents of \(store.place(in: self)) are in \(name ?? "a place of their own"): start \
+                the gateway with --contents \(name ?? "PLACE, as its nodes"). Nothing has been changed.
+                """, code: 78)
+    }
+
+    /// The mark of a place; nil where there is none.
+    ///
+    /// - Throws: `Refusal` where contents have not all been copied there; `UnusablePlace`.
+    @LoopActor
+    private func finishedMark(
+        of contents: any WholeContents, at name: String
+    ) async throws -> String? {
+        let mark = try await contents.mark()
+        guard let mark, ContentsMark.isUnfinished(mark) else { return mark }
+        throw Refusal(
+            description: """
+                \(name) has only part of the contents that `ferry migrate --contents \(name)` copies \
+                there: run that again where it was run, with the same arguments, until it has ended \
+                well. Nothing has been changed.
+                """, code: 65)
+    }
+
     /// Makes a place the one that contents of this folder are copied to, before any gateway has it:
-    /// a new one is marked. Here it is written down for the next attempt, and for nobody else.
+    /// until `setMark` with what is returned it is marked as one that does not have all of them.
+    /// Here it is written down for the next attempt, and for nobody else.
     ///
     /// - Parameters:
     ///   - contents: the place.
     ///   - name: what it is called.
-    /// - Returns: its mark.
+    /// - Returns: its mark from when it has all of them.
     /// - Throws: `Refusal` where others have contents there, or this folder has some elsewhere;
     ///   `UnusablePlace`.
     @LoopActor
@@ -233,14 +267,18 @@ extension DataFolder {
         }
         let begun = try ContentsMark(in: self, .copied)
         if let found {
-            guard found == begun?.mark else { throw Refusal.anotherGatewaysContents(in: name) }
-            return found
+            guard let begun, [begun.mark, begun.unfinished].contains(found) else {
+                throw Refusal.anotherGatewaysContents(in: name)
+            }
+            // A gateway may have worked here since all were there.
+            if found == begun.mark { try await contents.setMark(begun.unfinished) }
+            return begun.mark
         }
         guard try await contents.isEmpty() else { throw Refusal.othersContents(in: name) }
         let mark = begun?.place == name ? begun?.mark : nil
         let made = ContentsMark(mark: mark ?? ContentsMark.random(), place: name)
         try made.write(in: self, .copied)
-        try await contents.setMark(made.mark)
+        try await contents.setMark(made.unfinished)
         return made.mark
     }
 

@@ -57,10 +57,11 @@ struct DataFolder {
     }
 
     /// Locks a folder of a gateway whose database is on a server.
-    /// - Throws: `Refusal` where it has no contents, or a gateway has it.
+    /// - Throws: `Refusal` where it has no contents, nor had any a moment ago, or a gateway has it.
     init(withContents path: String) throws {
         root = DataFolder.absolute(path)
-        guard hasItem(DataFolder.contentName) else {
+        guard [DataFolder.contentName, ContentsMark.Role.copied.rawValue].contains(where: hasItem)
+        else {
             throw Refusal(
                 description: """
                     \(path) is no data directory of a gateway: there is no \(DataFolder.contentName) \

@@ -190,6 +190,7 @@ struct GatewayProcess {
         _ digests: SHADigests, _ files: FileThreads
     ) async throws -> (any WholeContents)? {
         guard let place = settings.contents else {
+            try await folder.refuseToldContents(of: store)
             try await folder.refuseWithoutContents(of: store)
             return nil
         }

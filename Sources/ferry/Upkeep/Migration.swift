@@ -31,7 +31,8 @@ struct Migration {
         if let place = try placeBefore(store) {
             lines.print("\(place) had all of it already.")
         } else {
-            let told = try contents?.copy(folder.namedFiles(), from: folder, &lines)
+            let told = try contents?.copy(
+                folder.namedFiles(), from: folder, beside: .moved, &lines)
             let (place, counts) = try atTarget { target in
                 (target.place, try move(store, to: target, told))
             }
@@ -42,10 +43,11 @@ struct Migration {
         try store.close()
         let aside = SetAside(in: folder)
         if contents != nil, let sentence = aside.contents() { lines.print(sentence) }
-        lines.print(
-            "The database as it was is \(try aside.database()); remove it when nobody needs it.")
         try ContentsMark.remove(from: folder, .copied)
         lines.print(invitation(key))
+        // Last of all: without it the same command finds nothing to move.
+        lines.print(
+            "The database as it was is \(try aside.database()); remove it when nobody needs it.")
     }
 
     /// Opens the database on the server for as long as the body runs.
@@ -69,7 +71,8 @@ struct Migration {
             guard contents != nil else { return target.place }
             let mark = try atServer { () throws(StoreError) in try target.contentsMark() }
             let known = try ContentsMark(in: folder, .copied) ?? ContentsMark(in: folder)
-            guard mark != nil, mark == known?.mark else {
+            // Shortly before the end nothing is known here any more.
+            guard let mark, known == nil || known?.mark == mark else {
                 throw Refusal(
                     description: """
                         \(target.place) has all of the database already, but was not told of a place \

@@ -16,6 +16,8 @@ struct MovedContents {
     let trustedCertificates: String?
     /// How often it is told how far the copying is.
     private static let interval = Duration.seconds(10)
+    /// How many of those that are missing are named.
+    private static let namedCount = 5
 
     /// What the database has to tell of them.
     struct Told {
@@ -23,6 +25,16 @@ struct MovedContents {
         let mark: String
         /// In which series what has come of downloads is there.
         let series: [TaskID: Int64]
+    }
+
+    /// Where the database is that tells of them.
+    enum Database {
+        /// In the data directory, and moved after them.
+        case moved
+        /// In the data directory, and stays there.
+        case staying
+        /// On a server.
+        case housed
     }
 
     init(
@@ -39,28 +51,51 @@ struct MovedContents {
     ///   - named: what the database tells of.
     ///   - folder: of a gateway that has ended; nothing in it is changed but a file that names the
     ///     place.
-    ///   - partsStay: whether a gateway goes on there with what is not whole, which is not copied.
+    ///   - database: the one that tells of them. Beside one that stays, what is not whole stays.
+    ///   - sign: gives a database a sign of life; nil where it needs none. Blocks.
     ///   - lines: get what was done.
     /// - Returns: what the database has to tell.
     /// - Throws: `Refusal` where anything is missing, too; `UnusablePlace`, `StoreError`,
     ///   `FileError`. What was copied stays for the next attempt.
     func copy(
-        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool = false,
-        _ lines: inout ResultLines
+        _ named: [NamedFile], from folder: DataFolder, beside database: Database,
+        sign: (@Sendable () throws -> Void)? = nil, _ lines: inout ResultLines
     ) throws -> Told {
         Signals.ignoreBrokenPipes()
         let (mark, outcome) = try LoopActor.runLoop { [self] in
-            try await copy(named, from: folder, partsStay)
+            try await copy(named, from: folder, partsStay: database == .staying, sign)
         }
         for sentence in sentences(outcome) { lines.print(sentence) }
-        guard let missing = outcome.missing.first else {
-            return Told(mark: mark, series: outcome.series)
+        guard outcome.missing.isEmpty else {
+            throw refusal(of: outcome.missing, in: folder, beside: database)
         }
-        throw Refusal(
+        return Told(mark: mark, series: outcome.series)
+    }
+
+    private func refusal(
+        of missing: [ContentOwner], in folder: DataFolder, beside database: Database
+    ) -> Refusal {
+        let named = missing.prefix(Self.namedCount).map { owner in
+            switch owner {
+            case .task(let id): "task \(id)"
+            case .file(let id): "staged file \(id)"
+            case .entry(let id): "stored response \(id)"
+            }
+        }
+        let remedy =
+            switch database {
+            case .moved, .staying: "`ferry check --repair` sets aside what tells of them."
+            case .housed:
+                """
+                put them back, or start the gateway as before, delete there what tells of them, stop it, \
+                and run this again.
+                """
+            }
+        return Refusal(
             description: """
                 Contents that the database tells of are missing or not whole in \
-                \(folder.contents.path) (\(outcome.missing.count), \(missing.id) among them): `ferry check --repair` \
-                sets aside what tells of them. Nothing but copies has been made.
+                \(folder.contents.path) (\(missing.count): \(named.joined(separator: ", "))\
+                \(missing.count > named.count ? ", …" : "")): \(remedy) Nothing but copies has been made.
                 """, code: 65)
     }
 
@@ -73,7 +108,7 @@ struct MovedContents {
     /// - Throws: as `copy`; then the same command goes on.
     func move(from folder: DataFolder, _ lines: inout ResultLines) throws {
         try folder.refuseWithoutDatabase()
-        let told = try copy(folder.namedFiles(), from: folder, partsStay: true, &lines)
+        let told = try copy(folder.namedFiles(), from: folder, beside: .staying, &lines)
         // From here on nobody looks for them in the directory.
         try ContentsMark(mark: told.mark, place: place.description).write(in: folder)
         if let kept = try SetAside(in: folder).wholeContents() {
@@ -99,23 +134,41 @@ struct MovedContents {
             try HousedDatabase(url: url)
         }
         defer { database.leave() }
-        let (known, named) = try Refusal.atServer(url) { () throws(StoreError) in
-            (try database.contentsMark(), try database.namedFiles())
+        let known = try Refusal.atServer(url) { () throws(StoreError) in try database.contentsMark()
         }
-        guard try known == nil || known == ContentsMark(in: folder, .copied)?.mark else {
-            throw Refusal(
-                description: """
-                    The contents of \(database.place) are in a place of their own already. Nothing has \
-                    been changed.
-                    """, code: 78)
-        }
-        let told = try copy(named, from: folder, &lines)
-        try Refusal.atServer(url) { () throws(StoreError) in
-            try database.tell(told.mark, told.series)
+        if let known {
+            // What is here of downloads may be older than what is there.
+            try refuseOther(than: known, of: database.place, in: folder)
+            lines.print("\(database.place) was told of \(place.description) already.")
+        } else {
+            let named = try Refusal.atServer(url) { () throws(StoreError) in
+                try database.namedFiles()
+            }
+            let sign = { @Sendable in
+                try Refusal.atServer(url) { () throws(StoreError) in try database.giveSign() }
+            }
+            let told = try copy(named, from: folder, beside: .housed, sign: sign, &lines)
+            try Refusal.atServer(url) { () throws(StoreError) in
+                try database.tell(told.mark, told.series)
+            }
         }
         if let sentence = SetAside(in: folder).contents() { lines.print(sentence) }
         try ContentsMark.remove(from: folder, .copied)
         lines.print(invitation(" and its key"))
+    }
+
+    /// Refuses all but the place that an earlier attempt has told a database of.
+    private func refuseOther(
+        than mark: String, of database: String, in folder: DataFolder
+    ) throws(Refusal) {
+        let copied = try ContentsMark(in: folder, .copied)
+        let name = copied?.mark == mark ? copied?.place : nil
+        guard name != place.description else { return }
+        throw Refusal(
+            description: """
+                The contents of \(database) are in \(name ?? "a place of their own") already. Nothing \
+                has been changed.
+                """, code: 78)
     }
 
     /// How gateways are started whose contents are in the place, and whose database is on a server.
@@ -131,7 +184,8 @@ struct MovedContents {
 
     @LoopActor
     private func copy(
-        _ named: [NamedFile], from folder: DataFolder, _ partsStay: Bool
+        _ named: [NamedFile], from folder: DataFolder, partsStay: Bool,
+        _ sign: (@Sendable () throws -> Void)?
     ) async throws -> (mark: String, outcome: ContentMove.Outcome) {
         let curl = CurlSettings(
             egress: EgressPolicy(allowed: [], ownAddresses: []),
@@ -149,8 +203,32 @@ struct MovedContents {
             }
         }
         defer { telling.cancel() }
+        let thread = FileThreads(count: 1)
+        let living = sign.map { sign in
+            LoopActor.start { await live(by: sign, on: thread) }
+        }
+        defer { living?.cancel() }
         try await move.run(named)
+        if let sign { try await thread.run { try sign() } }
+        // From here on gateways may take the place for one with all of them.
+        if move.outcome.missing.isEmpty { try await contents.setMark(mark) }
         return (mark, move.outcome)
+    }
+
+    /// Gives signs of life until its task is cancelled, or the database is lost: the one behind
+    /// the copying tells of that.
+    @LoopActor
+    private func live(
+        by sign: @escaping @Sendable () throws -> Void, on thread: FileThreads
+    ) async {
+        do {
+            while !Task.isCancelled {
+                await LoopActor.nextTurn(after: HousedDatabase.beat)
+                try await thread.run { try sign() }
+            }
+        } catch {
+            Serve.tell("No sign of life could be given to the database (\(error)).")
+        }
     }
 
     @LoopActor

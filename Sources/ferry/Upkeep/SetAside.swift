@@ -8,6 +8,8 @@ import SQLiteStore
 struct SetAside {
     private let folder: DataFolder
     private let stamp: String
+    /// With which the name of a folder in that of the contents begins.
+    private static let start = "moved-"
 
     init(in folder: DataFolder) {
         self.folder = folder
@@ -37,24 +39,38 @@ struct SetAside {
     func contents() -> String? {
         let path = folder.contents.path
         let kept = "\(path).moved-\(stamp)"
+        var sentences: [String] = []
         do {
-            guard try !folder.contents.isEmpty() else { return nil }
-            guard rename(path, kept) == 0 else { throw FileError("rename", code: errno) }
-            try folder.contents.prepare()
+            if try !folder.contents.isEmpty() {
+                guard rename(path, kept) == 0 else { throw FileError("rename", code: errno) }
+                sentences.append(
+                    "The contents as they were are in \(kept); remove them when nobody needs them.")
+            }
         } catch {
             return
                 "\(path) was left as it is (\(error)): give gateways data directories of their own."
         }
-        return "The contents as they were are in \(kept); remove them when nobody needs them."
+        do {
+            try folder.contents.prepare()
+        } catch {
+            sentences.append(
+                "An empty \(path) could not be made (\(error)): start no gateway here without --store."
+            )
+        }
+        return sentences.isEmpty ? nil : sentences.joined(separator: " ")
     }
 
-    /// The same for results alone: a gateway goes on here with what is not whole.
+    /// The same for results alone: a gateway goes on here with what is not whole. They stay on the
+    /// file system of their folder, which need not be that of the directory.
     ///
-    /// - Returns: where they are now; nil where there were none.
+    /// - Returns: where they are now, with those of an earlier attempt; nil where there were none.
     /// - Throws: `FileError`; the next attempt goes on.
     func wholeContents() throws -> String? {
-        let kept = ContentFolder(path: "\(folder.contents.path).moved-\(stamp)")
-        var isAny = false
+        let earlier = try earlierName()
+        let name = earlier ?? "\(SetAside.start)\(stamp)"
+        let kept = ContentFolder(path: "\(folder.contents.path)/\(name)")
+        var isAny = earlier != nil
+        if isAny { try kept.prepare() }
         try folder.contents.forEachEntry([.whole]) { entry in
             if !isAny { try kept.prepare() }
             isAny = true
@@ -63,5 +79,13 @@ struct SetAside {
             }
         }
         return isAny ? kept.path : nil
+    }
+
+    /// What an attempt that was interrupted has called the folder of those that it came to.
+    private func earlierName() throws -> String? {
+        let path = folder.contents.path
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        return try FileManager.default.contentsOfDirectory(atPath: path)
+            .first { $0.hasPrefix(SetAside.start) }
     }
 }

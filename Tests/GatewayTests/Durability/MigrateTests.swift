@@ -84,8 +84,8 @@ struct MigrateTests {
                 atPath: contents + "/" + file, toPath: gateway.directory.file("hidden"))
             let missing = try await migrate(gateway, from, url, contents: place.path)
             #expect(missing.exit == .status(65), "\(missing.errors)")
-            #expect(missing.errors.contains("are missing or not whole in \(contents) (1, "))
-            #expect(missing.errors.contains(tasks[0]))
+            #expect(missing.errors.contains("are missing or not whole in \(contents) (1: "))
+            #expect(missing.errors.contains("(1: task \(tasks[0])): `ferry check --repair`"))
             // The other download, and the part that resume data speaks of.
             #expect(missing.output.contains("Contents copied to \(place.path): 2 ("))
             #expect(missing.output.contains(" bytes); there already: 0."))
@@ -106,16 +106,21 @@ struct MigrateTests {
             #expect(moved.exit == .status(0), "\(moved.errors)")
             #expect(moved.output.contains(": 1 (100000 bytes); there already: 2."))
             #expect(FileManager.default.subpaths(atPath: contents)?.count == 32)
-            // As if it had been interrupted behind its transaction.
-            for note in notes {
-                try FileManager.default.moveItem(
-                    atPath: gateway.directory.file(note),
-                    toPath: gateway.dataDirectory + "/" + note)
+            // As if it had been interrupted behind its transaction, and before its last step.
+            for left in [notes, [notes[0]]] {
+                for note in left {
+                    try FileManager.default.copyItem(
+                        atPath: gateway.directory.file(note),
+                        toPath: gateway.dataDirectory + "/" + note)
+                }
+                let again = try await migrate(gateway, from, url, contents: place.path)
+                #expect(again.exit == .status(0), "\(again.errors)")
+                #expect(again.output.contains("had all of it already"))
+                for note in notes {
+                    let path = gateway.dataDirectory + "/" + note
+                    #expect(!FileManager.default.fileExists(atPath: path))
+                }
             }
-            let again = try await migrate(gateway, from, url, contents: place.path)
-            #expect(again.exit == .status(0), "\(again.errors)")
-            #expect(again.output.contains("had all of it already"))
-            #expect(!FileManager.default.fileExists(atPath: gateway.dataDirectory + "/" + notes[1]))
 
             var options = RunningGateway.Options()
             options.environment = [
@@ -134,6 +139,116 @@ struct MigrateTests {
             #expect(old.exit == .status(65), "\(old.errors)")
         }
         try await server.run("DROP SCHEMA \(schema) CASCADE")
+    }
+
+    @Test func `a place is served once it has all contents of a database on a server`()
+        async throws
+    {
+        let server = try await PostgresServer.shared()
+        let schema = server.newSchema()
+        try await server.run("CREATE SCHEMA \(schema)")
+        let place = try TemporaryDirectory()
+        var options = RunningGateway.Options()
+        options.environment = [
+            "FERRY_STORE": server.url(schema: schema),
+            "FERRY_KEY": String(repeating: "5a", count: 32),
+        ]
+        let own = options.environment
+        options.environment["FERRY_CONTENTS"] = place.path
+        let moved = options
+        options.environment = own
+        try await RunningGateway.alone(options) { gateway in
+            let tasks = try await downloadAndEnd(gateway)
+            let (files, data) = (FileManager.default, gateway.dataDirectory)
+            let contents = data + "/content"
+            let file = try #require(
+                files.subpaths(atPath: contents)?.first { $0.hasSuffix(tasks[0]) })
+            let (hidden, other) = (
+                gateway.directory.file("hidden"), gateway.directory.file("other")
+            )
+            let command = ["migrate", "--data-directory", data, "--contents", place.path]
+            let start = ["serve", "--port", "0", "--data-directory", other]
+
+            // Half of it is there, which is nothing to serve from, for one or for several.
+            try files.moveItem(atPath: contents + "/" + file, toPath: hidden)
+            let missing = try await ferry(gateway, command, own)
+            #expect(missing.exit == .status(65), "\(missing.errors)")
+            #expect(missing.errors.contains("(1: task \(tasks[0])): put them back, or"))
+            for node in [[], ["--node-address", "http://127.0.0.1:1"]] {
+                let early = try await ferry(gateway, start + node, moved.environment)
+                #expect(early.exit == .status(65), "\(early.errors)")
+                let words = "part of the contents that `ferry migrate --contents \(place.path)`"
+                #expect(early.errors.contains(words), "\(early.errors)")
+            }
+            try files.moveItem(atPath: hidden, toPath: contents + "/" + file)
+            let done = try await ferry(gateway, command, own)
+            #expect(done.exit == .status(0), "\(done.errors)")
+            #expect(done.output.contains(": 1 (100000 bytes); there already: 1."))
+
+            // As if it had been interrupted behind what it told the database.
+            let kept = try #require(
+                files.contentsOfDirectory(atPath: data).first { $0.hasPrefix("content.moved-") })
+            try files.removeItem(atPath: contents)
+            try files.moveItem(atPath: data + "/" + kept, toPath: contents)
+            let mark = try String(contentsOfFile: place.file("ferry-contents"), encoding: .utf8)
+            try Data("\(mark)\(place.path)\n".utf8).write(
+                to: URL(fileURLWithPath: data + "/contents-copy"))
+            let forgetful = try await ferry(
+                gateway, ["serve", "--port", "0", "--data-directory", data], own)
+            #expect(forgetful.exit == .status(78), "\(forgetful.errors)")
+            #expect(forgetful.errors.contains("start the gateway with --contents \(place.path)."))
+            let again = try await ferry(gateway, command, own)
+            #expect(again.exit == .status(0), "\(again.errors)")
+            #expect(again.output.contains("was told of \(place.path) already."))
+            #expect(!again.output.contains("Contents copied"))
+            #expect(files.subpaths(atPath: contents)?.count == 32)
+            #expect(!files.fileExists(atPath: data + "/contents-copy"))
+            let blind = try await ferry(gateway, start, own)
+            #expect(blind.exit == .status(78), "\(blind.errors)")
+
+            let next = try await RunningGateway(moved)
+            for task in tasks {
+                #expect(try await next.client.content(task).count == 100_000)
+            }
+            try await next.kill9()
+        }
+        try await server.run("DROP SCHEMA \(schema) CASCADE")
+    }
+
+    @Test(.enabled(if: isOnAnotherFileSystem("/dev/shm"), "/dev/shm is on the same file system"))
+    func `results of a directory whose content folder is on another disk go alone`() async throws {
+        let place = try TemporaryDirectory()
+        let disk = "/dev/shm/ferry-\(UUID().uuidString)"
+        let files = FileManager.default
+        defer { try? files.removeItem(atPath: disk) }
+        try await RunningGateway.alone { gateway in
+            let tasks = try await downloadAndEnd(gateway)
+            let contents = gateway.dataDirectory + "/content"
+            try files.moveItem(atPath: contents, toPath: disk)
+            try files.createSymbolicLink(atPath: contents, withDestinationPath: disk)
+            let file = try #require(files.subpaths(atPath: disk)?.first { $0.hasSuffix(tasks[0]) })
+            // As if another attempt had been interrupted.
+            let earlier = disk + "/moved-20260101T000000Z/" + file
+            let command = [
+                "migrate", "--data-directory", gateway.dataDirectory, "--contents", place.path,
+            ]
+            try files.createDirectory(
+                atPath: URL(fileURLWithPath: earlier).deletingLastPathComponent().path,
+                withIntermediateDirectories: true)
+            let moved = try await ferry(gateway, command)
+            #expect(moved.exit == .status(0), "\(moved.errors)")
+            #expect(moved.output.contains("are in \(contents)/moved-20260101T000000Z;"))
+            #expect(files.fileExists(atPath: earlier))
+
+            var options = RunningGateway.Options()
+            options.arguments = ["--contents", place.path]
+            let next = try await RunningGateway(options, in: gateway.directory)
+            for task in tasks {
+                #expect(try await next.client.content(task).count == 100_000)
+            }
+            try await next.kill9()
+            #expect(files.fileExists(atPath: earlier))
+        }
     }
 
     @Test func `what is wrong is said in plain words`() async throws {
@@ -160,6 +275,28 @@ struct MigrateTests {
         }
     }
 
+    /// Two downloads of 100,000 bytes, behind which the gateway has ended.
+    private func downloadAndEnd(_ gateway: RunningGateway) async throws -> [String] {
+        let origin = try ScriptedOrigin()
+        origin.on("/large", .resource(Resource(100_000)))
+        let session = try await gateway.client.createSession()
+        var tasks: [String] = []
+        for _ in 0..<2 {
+            tasks.append(try await session.run("download", origin.url("/large")).id)
+        }
+        gateway.process.terminate()
+        #expect(try await gateway.process.waitForExit() == .status(0))
+        return tasks
+    }
+
+    private static func isOnAnotherFileSystem(_ path: String) -> Bool {
+        let temporary = FileManager.default.temporaryDirectory.path
+        let numbers = [path, temporary].map { path in
+            (try? FileManager.default.attributesOfItem(atPath: path)[.systemNumber]) as? Int
+        }
+        return numbers[0] != nil && numbers[0] != numbers[1]
+    }
+
     private func migrate(
         _ gateway: RunningGateway, _ from: String, _ to: String?, contents: String? = nil
     ) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
@@ -176,10 +313,11 @@ struct MigrateTests {
     }
 
     private func ferry(
-        _ gateway: RunningGateway, _ words: [String]
+        _ gateway: RunningGateway, _ words: [String], _ environment: [String: String] = [:]
     ) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
         let process = try ChildProcess(
-            RunningGateway.executable, words, environment: ["HOME": gateway.directory.path])
+            RunningGateway.executable, words,
+            environment: environment.merging(["HOME": gateway.directory.path]) { $1 })
         let exit = try await process.waitForEnd()
         return (exit, process.outputText, process.errorText)
     }
