@@ -55,13 +55,12 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^ClientTests\.'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.ShownChange'
-	# Side by side: all of them wait more than they compute, and each has servers of its own.
-	@{ Tests/contract/run $(DEBUG) && Tests/servers/run $(DEBUG) -k nodes; } \
+	# Side by side: all three wait more than they compute, and each has servers of its own.
+	@{ Tests/contract/run $(DEBUG) && Tests/servers/run $(DEBUG) -k 'http2 or tls or nodes'; } \
 		>.build/contract.log 2>&1 & contract=$$!; \
-	Tests/page/run $(DEBUG) >.build/page.log 2>&1 & page=$$!; \
-	trap 'kill $$contract $$page' INT TERM; \
-	Tests/servers/run $(DEBUG) -k 'not nodes'; servers=$$?; \
-	wait $$page; page=$$?; cat .build/page.log; \
+	trap 'kill $$contract' INT TERM; \
+	Tests/servers/run $(DEBUG) -k 'not http2 and not tls and not nodes'; servers=$$?; \
+	Tests/page/run $(DEBUG); page=$$?; \
 	wait $$contract; contract=$$?; cat .build/contract.log; \
 	[ $$contract -eq 0 ] && [ $$servers -eq 0 ] && [ $$page -eq 0 ]
 

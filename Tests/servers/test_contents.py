@@ -46,8 +46,9 @@ def finish(gateway, task):
 
 
 def local(gateway):
-    """What lies in the data directory of contents."""
-    return [path.name for path in (gateway.data / "content").rglob("*_*")]
+    """What lies in the data directory of contents, but for what was set aside there."""
+    folders = [each for each in (gateway.data / "content").iterdir() if "moved" not in each.name]
+    return [path.name for folder in folders for path in folder.rglob("*_*")]
 
 
 def refusal(gateway, *arguments):
