@@ -64,7 +64,7 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 	wait $$contract; contract=$$?; cat .build/contract.log; \
 	[ $$contract -eq 0 ] && [ $$servers -eq 0 ] && [ $$page -eq 0 ]
 
-test-cluster: toolchain ## the tests of several nodes alone: real servers, two or three debug builds on PostgreSQL
+test-cluster: toolchain ## the tests of several nodes alone, on PostgreSQL, with real servers
 	@.ci/setup test
 	$(SWIFT) build --product ferry
 	@Tests/servers/run $(DEBUG) -k nodes

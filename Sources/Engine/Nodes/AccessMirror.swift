@@ -5,17 +5,18 @@ internal import Semantics
 /// changes them; the others read them anew whenever they are others than before.
 @LoopActor
 final class AccessMirror {
+    /// For how long what was known may be relied on: taking over large tenants comes between two
+    /// looks.
+    private static let patience = Duration.seconds(30)
+
     private let store: any NodeStore
     private let tenants: TenantService
     private let settings: SettingService
     /// What was read last.
     private var version: Int64?
     private let clock: any Clock
-    /// Until when it is certainly known what the others have changed.
+    /// What the others had changed by this instant is known here.
     private var knownUntil: Duration
-    /// For how long what was known may be relied on: taking over large tenants comes between two
-    /// looks.
-    private static let patience = Duration.seconds(30)
 
     init(
         _ store: any NodeStore, tenants: TenantService, settings: SettingService, clock: any Clock
@@ -30,8 +31,8 @@ final class AccessMirror {
     /// Whether the others may have changed something long ago that is not known here.
     var isOutdated: Bool { clock.uptime - knownUntil > Self.patience }
 
-    /// What they had changed by then is known here.
-    func isKnown(until instant: Duration) { knownUntil = instant }
+    /// What they had changed by an instant is known here, and which tenants they have.
+    func noteKnown(until instant: Duration) { knownUntil = instant }
 
     /// Reads what has changed since the last look.
     ///

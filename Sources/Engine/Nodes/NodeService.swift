@@ -294,7 +294,7 @@ public final class NodeService {
         // What this node has changed meanwhile is not in what it has seen.
         guard count == changeCount, !isStopped else { return wake() }
         dropLost()
-        access.isKnown(until: began)
+        access.noteKnown(until: began)
         await takeOverAssigned()
         try await removeEnding()
         wake()

@@ -61,15 +61,7 @@ struct MigrateTests {
         let others = try TemporaryDirectory()
         try await RunningGateway.alone { gateway in
             let work = try await KeyWork(at: gateway.client)
-            let origin = try ScriptedOrigin()
-            origin.on("/large", .resource(Resource(100_000)))
-            let session = try await gateway.client.createSession()
-            var tasks: [String] = []
-            for _ in 0..<2 {
-                tasks.append(try await session.run("download", origin.url("/large")).id)
-            }
-            gateway.process.terminate()
-            #expect(try await gateway.process.waitForExit() == .status(0))
+            let tasks = try await downloadAndEnd(gateway)
             let from = "sqlite:" + gateway.dataDirectory
             let contents = gateway.dataDirectory + "/content"
             let file = try #require(
