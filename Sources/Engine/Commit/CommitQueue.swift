@@ -147,13 +147,15 @@ final class CommitQueue {
         waiters.add(newestBatch, waitsWhileStalled: true) { action($0 != nil) }
     }
 
-    /// As `durable`, or as `caughtUp`, but for so long at most.
-    func durable(within limit: Duration, whileStalled: Bool = true) async {
+    /// As `durable`, or as `caughtUp`, but for so long at most; for a client also no longer than
+    /// that is there.
+    func durable(
+        within limit: Duration, whileStalled: Bool = true, isForClient: Bool = false
+    ) async {
         guard !isSettled, whileStalled || !isStalled else { return }
-        await withCheckedContinuation { continuation in
-            let waiter = CompletionWaiter(continuation, limit: limit)
-            waiters.add(newestBatch, waitsWhileStalled: whileStalled) { _ in waiter.end() }
-        }
+        let waiter = CompletionWaiter()
+        waiters.add(newestBatch, waitsWhileStalled: whileStalled) { _ in waiter.end() }
+        await waiter.wait(within: limit, isForClient: isForClient)
     }
 
     /// Returns once everything that has been recorded by now is durable, or the disk is full: for

@@ -184,10 +184,10 @@ public final class NodeService {
     /// - Returns: whether it has, before the limit.
     private func look(within limit: Duration) async -> Bool {
         let count = lookCount
-        await withCheckedContinuation { continuation in
-            waiters.removeAll(where: \.isOver)
-            waiters.append(CompletionWaiter(continuation, limit: limit))
-        }
+        let waiter = CompletionWaiter()
+        waiters.removeAll(where: \.isOver)
+        waiters.append(waiter)
+        await waiter.wait(within: limit)
         return lookCount != count
     }
 

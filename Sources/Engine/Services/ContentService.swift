@@ -30,14 +30,17 @@ public final class ContentService {
 
     /// The content of a task: whole, or followed while it grows.
     ///
-    /// Waits for the response of a running task that has none yet.
+    /// Waits for the response of a running task that has none yet, as long as the client does.
     public func access(
         to id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> ContentAccess {
         _ = try await tasks.newest(id, tenant)
         if let runner = tasks.runners[id] {
             guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
-            if !tasks.isStopping { await runner.contentBegun() }
+            if !tasks.isStopping {
+                await runner.contentBegun()
+                tasks.settle(runner)
+            }
             if runner.record.state != .completed { return try follow(runner) }
         }
         let task = try await tasks.read(id, tenant).record

@@ -251,13 +251,12 @@ public final class Gateway {
     public func findsStoreAway(within limit: Duration = .seconds(3)) async -> Bool {
         guard !isStoreAway else { return true }
         let look = StoreLook()
-        await withCheckedContinuation { continuation in
-            let waiter = CompletionWaiter(continuation, limit: limit)
-            LoopActor.start { [store = queues.onDisk.store] in
-                await look.ask(store)
-                waiter.end()
-            }
+        let waiter = CompletionWaiter()
+        LoopActor.start { [store = queues.onDisk.store] in
+            await look.ask(store)
+            waiter.end()
         }
+        await waiter.wait(within: limit)
         return look.isAway
     }
 }

@@ -162,7 +162,8 @@ public final class TaskService {
     /// it is changed.
     public func isSettled(_ id: TaskID) -> Bool { directory.isSettled(id) }
 
-    /// One task, after it has completed or `limit` is over (S-45).
+    /// One task, after it has completed or `limit` is over (S-45), or the client has left that
+    /// waits: its call is cancelled then.
     public func wait(
         for id: TaskID, of tenant: TenantID, within limit: Duration
     ) async throws(GatewayError) -> TaskView {
@@ -174,12 +175,15 @@ public final class TaskService {
         var isOver = newest.state == .completed
         if !isOver, !directory.isStopping {
             let runner = directory.runner(for: newest, in: session)
-            await runner.completion(within: limit)
+            await runner.completion(within: limit, isForClient: true)
             isOver = runner.record.state == .completed
             directory.settle(runner)
         }
         // On a full disk an end waits for room, as nobody is to hear of it before.
-        if isOver { await session.commits.durable(within: limit - (services.clock.uptime - begin)) }
+        if isOver {
+            await session.commits.durable(
+                within: limit - (services.clock.uptime - begin), isForClient: true)
+        }
         return try await directory.read(id, tenant)
     }
 

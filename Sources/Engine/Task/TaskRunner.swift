@@ -238,15 +238,17 @@ final class TaskRunner {
 
     // MARK: Waiting (S-45)
 
-    /// Returns when the task has a body to be read, or none ever.
+    /// Returns when the task has a body to be read, or none ever, or the client that wants it has
+    /// left.
     func contentBegun() async {
         guard sink == nil || record.response == nil, record.state != .completed else { return }
         await waiters.untilContentBegins()
     }
 
-    /// Returns when the task has completed, or after `limit`.
-    func completion(within limit: Duration) async {
-        if record.state != .completed { await waiters.untilEnd(within: limit) }
+    /// Returns when the task has completed, or after `limit`; for a client also once that has left.
+    func completion(within limit: Duration, isForClient: Bool = false) async {
+        guard record.state != .completed else { return }
+        await waiters.untilEnd(within: limit, isForClient: isForClient)
     }
 
     /// Nobody waits for the task any more.

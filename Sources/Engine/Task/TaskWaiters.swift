@@ -4,30 +4,39 @@ internal import Loop
 @LoopActor
 final class TaskWaiters {
     private var ends: [CompletionWaiter] = []
-    private var contents = Waiters()
+    private var contents: [CompletionWaiter] = []
 
     /// Whether nobody waits.
     var isEmpty: Bool { ends.isEmpty && contents.isEmpty }
 
-    /// Returns when the content has begun, or there will be none.
+    /// Returns when the content has begun, or there will be none, or the client that wants it has
+    /// left.
     func untilContentBegins() async {
-        await withCheckedContinuation { contents.add($0) }
+        let waiter = CompletionWaiter()
+        contents.append(waiter)
+        await waiter.wait(within: nil, isForClient: true)
+        contents.removeAll { $0.isOver }
     }
 
-    func contentBegins() { contents.wakeAll() }
+    func contentBegins() { TaskWaiters.endAll(&contents) }
 
-    /// Returns when the task has ended, or after `limit`.
-    func untilEnd(within limit: Duration) async {
-        await withCheckedContinuation { continuation in
-            ends.append(CompletionWaiter(continuation, limit: limit))
-        }
+    /// Returns when the task has ended, or after `limit`; for a client also once that has left.
+    func untilEnd(within limit: Duration, isForClient: Bool) async {
+        let waiter = CompletionWaiter()
+        ends.append(waiter)
+        await waiter.wait(within: limit, isForClient: isForClient)
         ends.removeAll { $0.isOver }
     }
 
     /// Nobody is to wait any longer.
     func end() {
-        for waiter in ends { waiter.end() }
-        ends = []
-        contents.wakeAll()
+        TaskWaiters.endAll(&ends)
+        contentBegins()
+    }
+
+    private static func endAll(_ waiters: inout [CompletionWaiter]) {
+        let ended = waiters
+        waiters = []
+        for waiter in ended { waiter.end() }
     }
 }

@@ -30,7 +30,9 @@ extension Service {
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
         let view = try await gateway.tasks.wait(
             for: id, of: call.tenant, within: .seconds(31_536_000))
-        guard view.record.state == .completed else { throw Service.stops }
+        guard view.record.state == .completed else {
+            throw Task.isCancelled ? Service.clientHasLeft : Service.stops
+        }
         var response: Response
         if let error = view.record.error {
             response = Response(ProblemCode.transferFailed.problem(error.message).with(error))
@@ -48,6 +50,11 @@ extension Service {
     private static let stops = Problem(
         status: 503, code: "unavailable", title: "The service is not available",
         detail: "The gateway stops before the task has ended.")
+
+    /// Reaches a client only that has ended its own half of the connection.
+    private static let clientHasLeft = Problem(
+        status: 503, code: "unavailable", title: "The service is not available",
+        detail: "The client ended its side of the connection before the task had ended.")
 
     private func content(_ access: ContentAccess, for request: Request) async throws -> Response {
         let headers = Service.contentHeaders(access.record)

@@ -55,6 +55,43 @@ struct WaitingTests {
         #expect(try await client.completedTask(id)["error"].isNull)
     }
 
+    @Test(arguments: [("task", 200), ("content", 409), ("answer", 503)])
+    func `a client that sends no more is kept waiting no more, and its task goes on`(
+        what: String, status: Int
+    ) async throws {
+        let gate = Gate()
+        origin.on("/gated", .stall(after: 4, of: 8, until: gate))
+        let session = try await client.createSession(
+            "default", ["configuration": ["httpMaximumConnectionsPerHost": 1]])
+        _ = try await session.start("data", origin.url("/gated"))
+        try await origin.waitForRequests(1, for: "/gated")
+        // This one waits for the connection, and so has no response.
+        let visitor = try await client.connect()
+        if what == "answer" {
+            let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
+            let body = try spec.text()
+            let head = client.requestHead(
+                "POST", session.path + "/tasks?answer=content",
+                ["Content-Type": "application/json"], bodyLength: body.count)
+            try await visitor.send(Array(head.utf8) + body)
+        } else {
+            let path = "/v1/tasks/" + (try await session.start("data", origin.url("/quick")))
+            try await visitor.send(
+                client.requestHead(
+                    "GET", what == "task" ? path : path + "/content", ["Prefer": "wait=60"]))
+        }
+        visitor.endSending()
+        let answer = String(
+            decoding:
+                try await visitor.bytesToTheEnd(within: .seconds(30)), as: UTF8.self)
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+        gate.open()
+        try await eventually("both tasks to complete") {
+            let tasks = try await client.get(session.path + "/tasks?state=completed").json["tasks"]
+            return tasks.array?.count { $0["error"].isNull } == 2
+        }
+    }
+
     @Test func `the content itself is the answer`() async throws {
         let session = try await client.createSession("ephemeral")
         let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
