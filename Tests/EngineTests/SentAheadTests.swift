@@ -506,6 +506,20 @@ struct SentAheadTests {
         let (found, told) = try await second.take(record)
         #expect(found?.point.received == [0..<Self.length] && told == found)
     }
+
+    @Test(arguments: [EACCES, EIO, ESTALE, EREMOTEIO]) @LoopActor
+    func `what cannot be read is not taken for gone (R-2)`(code: CInt) async throws {
+        let directory = try TemporaryDirectory()
+        let place = ScriptedPlace(Self.folder(in: directory))
+        let (first, second) = (try await Machine(place), try await Machine(place))
+        let record = try await first.fetch(2 * Self.length, from: first.spool())
+        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        place.beforeRead = { throw FileError("read", code: code) }
+        let error = try await #require(throws: FileError.self) { try await second.take(record) }
+        #expect(error.code == code)
+        place.beforeRead = nil
+        #expect(try await second.take(record).found == record)
+    }
 }
 
 /// Whether a machine's contents are its own, as a test has it.

@@ -19,14 +19,14 @@ private final class Ranges: Sendable {
 
 /// What becomes of contents where S3 fails, answers late, or is away.
 struct FaultTests {
-    private static let files = FileThreads(count: 2)
-    private static let task = ContentOwner.task(TaskID(rawValue: 7))
-    private static let content = ContentName(task)
+    static let files = FileThreads(count: 2)
+    static let task = ContentOwner.task(TaskID(rawValue: 7))
+    static let content = ContentName(task)
     private static let isRunning: Void = LoopActor.loop.start()
 
     /// A store on a scripted S3: in parts of 100 KiB.
     @LoopActor
-    private final class Bench {
+    final class Bench {
         let s3: ScriptedS3
         let directory: TemporaryDirectory
         let contents: S3Contents
@@ -36,7 +36,10 @@ struct FaultTests {
         /// By what the content is found.
         var name = FaultTests.content
 
-        init(_ s3: ScriptedS3, isShared: Bool = false) async throws {
+        init(
+            _ s3: ScriptedS3, isShared: Bool = false, clock: any Clock = SystemClock(),
+            _ change: (inout S3Sizes) -> Void = { _ in }
+        ) async throws {
             self.s3 = s3
             directory = try TemporaryDirectory()
             folder = ContentFolder(path: directory.path)
@@ -45,11 +48,12 @@ struct FaultTests {
             everywhere.allowed = [try AllowedDestination(parsing: "127.0.0.0/8")]
             var sizes = S3Sizes()
             (sizes.part, sizes.memory) = (100 << 10, 300_000)
+            change(&sizes)
             contents = try S3Contents(
                 at: S3Location(s3.place, environment: [:]),
                 environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
                 transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "tests")),
-                digests: SHADigests(), files: FaultTests.files, clock: SystemClock(), sizes: sizes)
+                digests: SHADigests(), files: FaultTests.files, clock: clock, sizes: sizes)
             try await contents.setMark("of-a-test")
             store = SplitContentStore(
                 contents, partsIn: folder, files: FaultTests.files, isShared: isShared)
@@ -95,7 +99,7 @@ struct FaultTests {
     init() { Self.isRunning }
 
     /// A fault for the first requests of a kind.
-    private static func first(
+    static func first(
         _ count: Int, _ operation: String, _ fault: ScriptedS3.Fault
     ) -> ScriptedS3.Script {
         let left = Atomic(count)

@@ -1,3 +1,4 @@
+import Glibc
 import Sealing
 import Syntax
 import Synchronization
@@ -13,6 +14,14 @@ final class ScriptedS3: Sendable {
         case lostAnswer
         /// The connection is cut within the request's body, or within the answer's.
         case cut
+        /// It is done, and the answer is 200 with another body.
+        case otherBody(String)
+        /// It is not done, and the answer is 200 with this body.
+        case onlyBody(String)
+        /// A HEAD is told this length.
+        case length(Int)
+        /// It is done, and answered, once a gate is open.
+        case held(Gate)
     }
 
     /// Decides about a request by its operation, such as `UploadPart`.
@@ -95,7 +104,11 @@ final class ScriptedS3: Sendable {
         if case .answer(let status, let code) = fault {
             return try answer(exchange, status, "<Error><Code>\(code)</Code></Error>")
         }
-        let answer = perform(operation, request, body)
+        if case .onlyBody(let text) = fault { return try answer(exchange, 200, text) }
+        if case .held(let gate) = fault { Self.wait(for: gate) }
+        var answer = perform(operation, request, body)
+        if case .otherBody(let text) = fault { answer.body = Array(text.utf8) }
+        if case .length(let length) = fault { answer.length = length }
         switch fault {
         case .lostAnswer: exchange.reset()
         case .cut:
@@ -106,6 +119,11 @@ final class ScriptedS3: Sendable {
             try exchange.head(answer.status, answer.headers(of: answer.length ?? answer.body.count))
             if request.method != "HEAD" { try exchange.body(answer.body) }
         }
+    }
+
+    /// Blocks the connection's thread.
+    private static func wait(for gate: Gate) {
+        for _ in 0..<60_000 where !gate.isOpen { usleep(1000) }
     }
 
     private func answer(_ exchange: Exchange, _ status: Int, _ text: String) throws {
@@ -187,6 +205,13 @@ final class ScriptedS3: Sendable {
                 else { return .missing }
                 state.uploads[upload]?.parts[Int(query["partNumber"] ?? "") ?? 0] = object.bytes
                 return Answer("<CopyPartResult><ETag>\"copy\"</ETag></CopyPartResult>")
+            case "CopyObject":
+                let source = request.headers["x-amz-copy-source"] ?? ""
+                guard let object = state.objects[String(source.dropFirst("/bucket/".count))] else {
+                    return .missing
+                }
+                state.objects[key] = Object(bytes: object.bytes, version: state.count)
+                return Answer("<CopyObjectResult><ETag>\"copy\"</ETag></CopyObjectResult>")
             case "CompleteMultipartUpload":
                 guard let made = state.uploads.removeValue(forKey: upload) else { return .missing }
                 let bytes = made.parts.sorted { $0.key < $1.key }.flatMap(\.value)

@@ -384,9 +384,8 @@ final class SentAhead {
         let bytes: [UInt8]
         do {
             bytes = try await place.read(stretch)
-        } catch let error as FileError where error.isAway {
-            throw error
-        } catch {
+        } catch let error as FileError where error.code == ENOENT {
+            // Nothing else says that it is gone.
             throw Vanished()
         }
         guard bytes.count == Int(stretch.range.upperBound - stretch.range.lowerBound) else {
