@@ -36,11 +36,14 @@ final class S3Client {
         var tries: Int
         var firstRest: Duration
         var longestRest = Duration.seconds(10)
+        /// Whether it goes on while S3 waits for an operator.
+        var isForOperator = false
 
         /// For what a reader waits for: 4 s at most.
         static let reader = Patience(tries: 6, firstRest: .milliseconds(100))
         /// For a long upload, of which all would have to be sent again: a minute and a half.
-        static let upload = Patience(tries: 14, firstRest: .milliseconds(100))
+        static let upload = Patience(
+            tries: 14, firstRest: .milliseconds(100), isForOperator: true)
     }
 
     private let location: S3Location
@@ -54,8 +57,8 @@ final class S3Client {
     private var exchanges: [ObjectIdentifier: S3Exchange] = [:]
     private var rests: [ObjectIdentifier: S3Rest] = [:]
     private(set) var isStopped = false
-    /// Whether the last requests have failed, which was told.
-    private var isAway = false
+    /// How the last requests have failed, which was told.
+    private var told: Set<S3Failure.Kind> = []
     /// Called when S3 answers again.
     var onReturn: (@LoopActor () -> Void)?
     private let log = Log("contents.s3")
@@ -106,27 +109,34 @@ final class S3Client {
                 hasRenewed = true
                 continue
             }
-            guard failure.kind == .away else {
-                if failure.status > 0 { noteReturn() }
+            switch failure.kind {
+            case .away:
+                if tries > 1 { note(failure) }
+            case .unusable:
+                note(failure)
+                guard patience.isForOperator else { throw failure }
+            default:
+                // The answer to a HEAD does not tell whether bucket and credentials are right.
+                if failure.status > 0, request.method != "HEAD" { noteReturn() }
                 throw failure
             }
-            if tries > 1 { noteAway(failure) }
             guard tries < patience.tries else { throw failure }
-            await rest(Self.rest(after: tries, patience))
+            await rest(after: tries, patience)
         }
     }
 
-    private static func rest(after tries: Int, _ patience: Patience) -> Duration {
-        let longest = min(patience.firstRest * (1 << min(tries - 1, 20)), patience.longestRest)
-        // Not all at once: those that were refused together come back one by one.
-        return longest * Double.random(in: 0.5...1)
-    }
-
-    private func rest(_ duration: Duration) async {
+    /// Rests before the next try; not once the gateway stops.
+    ///
+    /// - Parameters:
+    ///   - tries: how many there were.
+    ///   - patience: how long the rests are.
+    func rest(after tries: Int, _ patience: Patience = .reader) async {
         guard !isStopped else { return }
+        let longest = min(patience.firstRest * (1 << min(tries - 1, 20)), patience.longestRest)
         let rest = S3Rest()
         rests[ObjectIdentifier(rest)] = rest
-        await rest.wait(duration)
+        // Not all at once: those that were refused together come back one by one.
+        await rest.wait(longest * Double.random(in: 0.5...1))
         rests[ObjectIdentifier(rest)] = nil
     }
 
@@ -147,7 +157,7 @@ final class S3Client {
         case .answer(let answer):
             guard (200...299).contains(answer.status),
                 answer.status != 200 || request.method == "GET" || answer.error == nil
-            else { throw S3Failure(request.operation, answer) }
+            else { throw S3Failure(request.operation, answer, isOfBucket: request.key.isEmpty) }
             return answer
         }
     }
@@ -200,11 +210,13 @@ final class S3Client {
 
     // MARK: What the log tells
 
-    private func noteAway(_ failure: S3Failure) {
-        guard !isAway else { return }
-        isAway = true
+    private func note(_ failure: S3Failure) {
+        guard told.insert(failure.kind).inserted else { return }
         log.write(
-            .warning, "the contents on S3 cannot be reached: requests are sent again",
+            .warning,
+            failure.kind == .away
+                ? "the contents on S3 cannot be reached: requests are sent again"
+                : "S3 does not take the credentials, the clock or the bucket: transfers wait for that",
             [
                 "operation": .name(failure.operation), "status": .number(failure.status),
                 "code": .name(failure.code), "place": .name(location.place),
@@ -212,8 +224,8 @@ final class S3Client {
     }
 
     private func noteReturn() {
-        guard isAway else { return }
-        isAway = false
+        guard !told.isEmpty else { return }
+        told = []
         log.write(.notice, "the contents on S3 are reached again", ["place": .name(location.place)])
         onReturn?()
     }

@@ -9,6 +9,9 @@ struct S3Failure: Error, Sendable {
         case away
         /// The gateway stops.
         case stopped
+        /// The bucket, the credentials or the clock are not as they must be: the same request may
+        /// succeed once an operator has mended that.
+        case unusable
         /// 401, 403.
         case denied
         /// 404.
@@ -36,11 +39,15 @@ struct S3Failure: Error, Sendable {
 
     /// What an answer that is none of success means, or one of success with an error as its body.
     /// <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>
-    init(_ operation: String, _ answer: S3Answer) {
+    ///
+    /// - Parameters:
+    ///   - operation: S3's name of the request.
+    ///   - answer: its answer.
+    ///   - isOfBucket: whether it was about no object: then only the bucket can be missing.
+    init(_ operation: String, _ answer: S3Answer, isOfBucket: Bool = false) {
         let error = answer.error
-        let code = error?.text(of: "Code") ?? ""
         self.operation = operation
-        self.code = String(code.filter { $0.isASCII && $0.isLetter }.prefix(60))
+        code = error.map(Self.code(of:)) ?? ""
         status = answer.status
         message = error?.text(of: "Message") ?? "It answers with \(answer.status)."
         // 501 does not pass by itself: some servers copy no parts.
@@ -50,11 +57,33 @@ struct S3Failure: Error, Sendable {
         kind =
             switch answer.status {
             case _ where isForLater: .away
+            case _ where Self.mendable.contains(code): .unusable
             case 401, 403: .denied
-            case 404: .missing
+            case 404: isOfBucket ? .unusable : .missing
             case 412: .changed
             default: .refused
             }
+    }
+
+    /// What S3 says of one object of many.
+    init(_ operation: String, ofOneObject error: XMLElement) {
+        self.operation = operation
+        code = Self.code(of: error)
+        message = error.text(of: "Message") ?? "An object stays."
+        kind =
+            switch code {
+            case _ where Self.passing.contains(code): .away
+            case _ where Self.mendable.contains(code): .unusable
+            case "AccessDenied": .denied
+            case "NoSuchKey", "NoSuchVersion": .missing
+            default: .refused
+            }
+        status = 200
+    }
+
+    /// S3's word in an error, as far as it looks like one.
+    private static func code(of error: XMLElement) -> String {
+        String((error.text(of: "Code") ?? "").filter { $0.isASCII && $0.isLetter }.prefix(60))
     }
 
     /// Codes of S3 for what passes by itself, whatever the status is.
@@ -62,6 +91,9 @@ struct S3Failure: Error, Sendable {
         "SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling",
         "ThrottlingException", "RequestLimitExceeded", "OperationAborted",
     ]
+
+    /// Codes of S3 for what an operator mends, whatever the status is: the transfers wait for it.
+    private static let mendable: Set = outdated.union(["NoSuchBucket", "RequestTimeTooSkewed"])
 
     /// A code of our own: there are no credentials, as the message says.
     static let withoutCredentials = "NoCredentials"
@@ -73,17 +105,17 @@ struct S3Failure: Error, Sendable {
     ]
 
     /// Whether other credentials might do.
-    var isOfCredentials: Bool {
-        // A HEAD's answer has no code.
-        kind == .denied && (code.isEmpty || Self.outdated.contains(code))
-    }
+    var isOfCredentials: Bool { Self.outdated.contains(code) || isUntold }
+
+    /// Whether the answer may be about credentials, and does not say so: one to a HEAD has no body.
+    var isUntold: Bool { code.isEmpty && [400, 401, 403].contains(status) }
 
     /// The failure as the engine knows failures of files.
     var fileError: FileError {
         let words = status == 0 ? operation : "\(operation) \(status) \(code)"
         let number: CInt =
             switch kind {
-            case .away: EHOSTDOWN
+            case .away, .unusable: EHOSTDOWN
             case .stopped: ECANCELED
             case .denied: EACCES
             case .missing: ENOENT

@@ -64,10 +64,26 @@ final class S3Objects {
             return Head(length: length, etag: etag)
         } catch  where error.kind == .missing {
             return nil
+        } catch  where error.isUntold {
+            try await tellWhy(key)
+            throw error
         }
     }
 
-    /// Bytes of an object, if it is still the same one; of one without a tag there is only one.
+    /// Asks for an object's first byte: in the answer S3 says why it has refused a HEAD.
+    ///
+    /// - Throws: `S3Failure`, where that passes, or waits for an operator.
+    private func tellWhy(_ key: String) async throws(S3Failure) {
+        var request = S3Request("GetObject", "GET", key)
+        request.headers = [("range", "bytes=0-0")]
+        request.answerLimit = Self.errorLimit
+        do throws(S3Failure) {
+            _ = try await client.send(request)
+        } catch  where error.kind != .away && error.kind != .unusable && error.kind != .stopped {}
+    }
+
+    /// Bytes of an object, if it is still the same one; of one without a tag there is only one,
+    /// which may be shorter by now.
     func read(
         _ key: String, _ etag: String?, from start: Int64, count: Int
     ) async throws(S3Failure) -> [UInt8] {
@@ -92,7 +108,7 @@ final class S3Objects {
         request.answerLimit = Self.errorLimit
         do throws(S3Failure) {
             return try await client.send(request).body
-        } catch  where error.kind == .missing && error.code != "NoSuchBucket" {
+        } catch  where error.kind == .missing {
             return nil
         }
     }

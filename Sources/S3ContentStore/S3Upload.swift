@@ -149,7 +149,7 @@ final class S3Uploader {
                     try await objects.abort(upload)
                 } catch {
                     // One that S3 does not forget keeps no other one from being forgotten.
-                    guard error.kind == .away || error.kind == .stopped else {
+                    guard [.away, .unusable, .stopped].contains(error.kind) else {
                         log.write(
                             .warning, "parts of an upload stay on S3",
                             ["error": .words("\(error.fileError)")])

@@ -1,0 +1,55 @@
+import Glibc
+import Loop
+import Semantics
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Engine
+@testable import S3ContentStore
+
+/// What an operator has to mend loses nothing meanwhile, and what cannot be seen is not gone.
+extension FaultTests {
+    private static let codes = [
+        (400, "ExpiredToken"), (400, "InvalidToken"), (403, "InvalidAccessKeyId"),
+        (403, "SignatureDoesNotMatch"), (403, "RequestTimeTooSkewed"), (404, "NoSuchBucket"),
+    ]
+
+    @Test(arguments: codes) @LoopActor
+    func `what an operator has to mend is waited for, but not at the start (R-1)`(
+        status: Int, code: String
+    ) async throws {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        for (count, operation) in [(50_000, "PutObject"), (350_000, "CreateMultipartUpload")] {
+            let spool = try await bench.spool(count)
+            s3.spoil { _, _ in .answer(status, code) }
+            let end = LoopActor.start { _ = try await spool.finish() }
+            let before = s3.count(operation)
+            try await eventually("some tries") { s3.count(operation) >= before + 3 }
+            #expect(try bench.hasPart())
+            // A reader does not wait for so long, and takes nothing for gone. (HEAD tells no code.)
+            let error = try await #require(throws: FileError.self) {
+                try await bench.contents.length(of: Self.content)
+            }
+            #expect(error.isAway)
+            let fresh = try bench.fresh()
+            let refusal = try await #require(throws: UnusablePlace.self) { try await fresh.mark() }
+            #expect(!refusal.isAway && refusal.description.contains("\(code): "))
+            s3.spoil { _, _ in nil }
+            try await end.value
+            try await bench.verify(count)
+        }
+    }
+
+    @Test(arguments: ["ListObjectsV2", "ListMultipartUploads", "DeleteObjects"]) @LoopActor
+    func `where not even the bucket is found nothing is missing`(operation: String) async throws {
+        let bench = try await Bench(ScriptedS3())
+        bench.s3.spoil { asked, _ in asked == operation ? .answer(404, "") : nil }
+        let error = try await #require(throws: FileError.self) {
+            _ = try await bench.contents.list()
+            try await bench.contents.remove([Self.content, .file(FileID(rawValue: 1))])
+        }
+        #expect(error.isAway)
+    }
+}
