@@ -21,7 +21,7 @@ public final class S3Contents: WholeContents {
     private let uploader: S3Uploader
     private let sizes: S3Sizes
     private var readers: [ContentName: Readers] = [:]
-    /// When the mark was last seen, so that what is missing is missing.
+    /// When the mark was last seen, so that what is missing for a reader is missing.
     private var markSeenAt: ContinuousClock.Instant?
     private let log = Log("contents.s3")
     private static let markName = "ferry-contents"
@@ -111,9 +111,14 @@ public final class S3Contents: WholeContents {
         }
     }
 
-    /// Makes sure that what is missing is missing, and not the bucket.
-    private func requireMark() async throws {
-        if let markSeenAt, .now - markSeenAt < Self.markInterval { return }
+    /// Makes sure that what is missing is missing, and not the bucket. Who gives up or removes what
+    /// is missing has to look now.
+    ///
+    /// - Parameter isRemembered: whether it does that the mark was there a minute ago, as for a
+    ///   reader.
+    /// - Throws: `FileError` that is `isAway` where it is not there.
+    private func requireMark(isRemembered: Bool = false) async throws {
+        if isRemembered, let markSeenAt, .now - markSeenAt < Self.markInterval { return }
         try await asking { [self] () async throws in
             guard try await objects.readWhole(markKey) != nil else {
                 throw S3Failure("GetObject", .away, "The mark is missing.")
@@ -145,7 +150,7 @@ public final class S3Contents: WholeContents {
                     LoopActor.post { self?.close(content) }
                 }
             }
-            try await requireMark()
+            try await requireMark(isRemembered: true)
         } catch {
             close(content)
             throw error
@@ -180,6 +185,7 @@ public final class S3Contents: WholeContents {
         guard readers[source]?.isDoomed != true else { throw FileError("CopyObject", code: ENOENT) }
         try await asking { [self] in
             guard let head = try await objects.head(key(source)) else {
+                try await requireMark()
                 throw S3Failure("HeadObject", .missing)
             }
             try await uploader.copy(key(source), head, to: key(target))

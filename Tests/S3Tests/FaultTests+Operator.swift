@@ -52,4 +52,48 @@ extension FaultTests {
         }
         #expect(error.isAway)
     }
+
+    @Test @LoopActor
+    func `what is missing is given up only after a look at the mark as it is now (R-1, R-2)`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        try await bench.put(50_000)
+        // The mark was seen a moment ago; now an S3 without anything answers in this one's place.
+        s3.spoil { operation, _ in
+            switch operation {
+            case "HeadObject", "GetObject": .answer(404, "NoSuchKey")
+            case "ListObjectsV2": .onlyBody("<ListBucketResult/>")
+            default: nil
+            }
+        }
+        #expect(try await bench.store.open(Self.content) == nil, "a reader asks only once")
+        guard case .task(let task) = Self.task else { return }
+        let validators = EntityValidators(tag: EntityTag("\"1\""), date: nil)
+        let entity = try #require(RangedEntity(validators: validators, total: nil))
+        let point = try #require(ResumePoint(entity: entity, received: [0..<50_000]))
+        let asks: [@LoopActor () async throws -> Void] = [
+            { _ = try await bench.contents.length(of: Self.content) },
+            { _ = try await bench.contents.stretches(of: task) },
+            { try await bench.contents.copy(Self.content, to: .file(FileID(rawValue: 1))) },
+        ]
+        for ask in asks {
+            let error = try await #require(throws: FileError.self) { try await ask() }
+            #expect(error.isAway)
+        }
+        for series: Int64? in [nil, 5] {
+            for target in [task, TaskID(rawValue: 8)] {
+                let checkpoint = DownloadCheckpoint(point: point, part: task, series: series)
+                let error = try await #require(throws: FileError.self) {
+                    _ = try await bench.store.takePart(
+                        of: checkpoint, in: TenantID(rawValue: 7), as: target
+                    ) { _ in true }
+                }
+                #expect(error.isAway)
+            }
+        }
+        s3.spoil { _, _ in nil }
+        try await bench.verify(50_000)
+    }
 }

@@ -239,16 +239,18 @@ public final class SplitContentStore: ContentStore {
             if source == task { await ahead.learn(taken, of: tenant) }
             return taken
         }
-        guard let content = try await open(.task(source)) else {
-            return source == task
-                ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
+        do {
+            let content = try await open(.task(source))
+            // Where it is too short it was left by a hand-over, and more has come since.
+            guard let content, content.length >= checkpoint.point.received.last?.upperBound ?? 0
+            else {
+                // What is not there may be given up: unlike `open`, this looks at the place now.
+                if content == nil { _ = try await whole.length(of: .task(source)) }
+                return source == task
+                    ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
+            }
+            try await makePart(of: .task(task), from: content, length: content.length)
         }
-        guard content.length >= checkpoint.point.received.last?.upperBound ?? 0 else {
-            // It was left by a hand-over, and more has come since.
-            return source == task
-                ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
-        }
-        try await makePart(of: .task(task), from: content, length: content.length)
         try await whole.remove([.task(source)])
         if let series = checkpoint.series { ahead.forget(source, in: series) }
         return DownloadCheckpoint(point: checkpoint.point, part: task)
