@@ -143,9 +143,11 @@ final class S3Client {
     private func sendOnce(
         _ request: S3Request, renewing: Bool
     ) async throws(S3Failure) -> S3Answer {
-        let signed = try await sign(request, renewing: renewing)
         await gate.enter()
         defer { gate.leave() }
+        guard !isStopped else { throw S3Failure(request.operation, .stopped) }
+        // Not before: S3 takes a signature for 15 minutes, and the wait may be longer.
+        let signed = try await sign(request, renewing: renewing)
         guard !isStopped else { throw S3Failure(request.operation, .stopped) }
         let exchange = S3Exchange(bodyLimit: request.answerLimit)
         exchanges[ObjectIdentifier(exchange)] = exchange

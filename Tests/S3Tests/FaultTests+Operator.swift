@@ -96,4 +96,39 @@ extension FaultTests {
         s3.spoil { _, _ in nil }
         try await bench.verify(50_000)
     }
+
+    @Test @LoopActor
+    func `a request is signed when it is sent, however long it has waited`() async throws {
+        let s3 = try ScriptedS3()
+        let clock = SetClock()
+        let bench = try await Bench(s3, clock: clock)
+        let gate = Gate()
+        s3.spoil { operation, _ in operation == "HeadObject" ? .held(gate) : nil }
+        let asks = (0..<25).map { number in
+            LoopActor.start {
+                _ = try await bench.contents.length(of: .task(TaskID(rawValue: number + 10)))
+            }
+        }
+        try await eventually("a request") { s3.count("HeadObject") > 0 }
+        clock.advance(by: 20 * 60)
+        gate.open()
+        for ask in asks { try await ask.value }
+        let heads = s3.origin.requests.filter { $0.method == "HEAD" }
+        #expect(heads.count == 25)
+        let stamps = Set(heads.compactMap { $0.headers["x-amz-date"] })
+        #expect(stamps == ["20270115T080000Z", "20270115T082000Z"])
+    }
+}
+
+/// A clock that stands until it is set.
+private final class SetClock: Clock {
+    private let seconds = Atomic(1_800_000_000)
+    var now: Timestamp {
+        Timestamp(milliseconds: Int64(seconds.load(ordering: .relaxed)) * 1000)
+    }
+    let secondOfDay = 0
+    let uptime = Duration.zero
+    let machine = MachineTime(boot: "1", elapsed: .zero)
+
+    func advance(by count: Int) { seconds.add(count, ordering: .relaxed) }
 }
