@@ -38,6 +38,15 @@ final class S3Objects {
         let etag: String
     }
 
+    /// What S3 says of an upload that was to be completed.
+    enum Completion: String, Sendable {
+        case made
+        /// It has answered, but not with a result.
+        case unclear
+        /// There is no such upload: an answer was lost, or somebody has forgotten it.
+        case gone
+    }
+
     let client: S3Client
     private let digests: any Digests
     private let bucket: String
@@ -184,7 +193,9 @@ final class S3Objects {
     }
 
     /// Makes an object of the parts: from now on it is there.
-    func complete(_ upload: Upload, _ parts: [Part]) async throws(S3Failure) {
+    ///
+    /// - Returns: what S3 says; where that is nothing, the object has to be looked at.
+    func complete(_ upload: Upload, _ parts: [Part]) async throws(S3Failure) -> Completion {
         var request = S3Request("CompleteMultipartUpload", "POST", upload.key)
         request.query = [("uploadId", upload.identifier)]
         let list = parts.sorted { $0.number < $1.number }.map {
@@ -192,11 +203,13 @@ final class S3Objects {
         }
         request.body = Array(
             "<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8)
-        let answer = try await client.send(request, .upload)
-        // S3 may say 200 before it knows the end; then the body is the error, which `send` looks
-        // for.
-        guard answer.document?.name == "CompleteMultipartUploadResult" else {
-            throw S3Failure("CompleteMultipartUpload", .away, "There is no result.")
+        do throws(S3Failure) {
+            let answer = try await client.send(request, .upload)
+            // S3 may say 200 before it knows the end; then the body is the error, which `send`
+            // looks for.
+            return answer.document?.name == "CompleteMultipartUploadResult" ? .made : .unclear
+        } catch  where error.kind == .missing {
+            return .gone
         }
     }
 

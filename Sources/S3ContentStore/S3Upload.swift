@@ -174,13 +174,21 @@ final class S3Uploader {
         let upload = try await objects.begin(key)
         do {
             let parts = try await send(ranges, of: upload, while: isWanted, step)
-            do throws(S3Failure) {
-                try await objects.complete(upload, parts)
-            } catch  where error.kind == .missing {
-                // An answer was lost, and the upload is no more; that it is complete is seen below.
-            }
-            guard try await objects.head(key)?.length == length else {
-                throw S3Failure("CompleteMultipartUpload", .away, "The object has another length.")
+            let said = try await objects.complete(upload, parts)
+            let found = try await objects.head(key)?.length
+            guard found == length else {
+                let isGone = said == .gone
+                log.write(
+                    isGone ? .warning : .error,
+                    isGone
+                        ? "an upload was forgotten before it was complete: all is sent again"
+                        : "S3 has not made an object of its parts",
+                    [
+                        "said": .name(said.rawValue), "length": .number(Int(length)),
+                        "found": .number(Int(found ?? -1)),
+                    ])
+                // Unless somebody has forgotten it, the same would come of sending it again.
+                throw S3Failure("CompleteMultipartUpload", isGone ? .away : .refused)
             }
         } catch {
             abandon([upload])

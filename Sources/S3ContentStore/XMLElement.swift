@@ -8,7 +8,8 @@ struct XMLElement {
     private(set) var children: [XMLElement] = []
 
     /// The root of a document, read by libexpat; nil for one that is not well-formed, or deeper
-    /// than S3's are. Costs about 10 ns a byte. <https://libexpat.github.io/doc/api/latest/>
+    /// than S3's are. Space in front is fine: some servers send it while they work. Costs about 10
+    /// ns a byte. <https://libexpat.github.io/doc/api/latest/>
     static func root(of document: [UInt8]) -> XMLElement? {
         guard let parser = XML_ParserCreate(nil) else { return nil }
         defer { XML_ParserFree(parser) }
@@ -26,7 +27,8 @@ struct XMLElement {
             let bytes = UnsafeRawBufferPointer(start: text, count: Int(count))
             builder.add(String(decoding: bytes, as: UTF8.self))
         }
-        let status = document.withUnsafeBytes { bytes in
+        let start = document.firstIndex { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } ?? 0
+        let status = document[start...].withUnsafeBytes { bytes in
             XML_Parse(
                 parser, bytes.assumingMemoryBound(to: CChar.self).baseAddress, Int32(bytes.count), 1
             )
