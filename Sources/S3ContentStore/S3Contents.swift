@@ -21,6 +21,8 @@ public final class S3Contents: WholeContents {
     private let uploader: S3Uploader
     private let sizes: S3Sizes
     private var readers: [ContentName: Readers] = [:]
+    /// What is being removed because its last reader has gone.
+    private var removals: [ContentName: Task<Void, Never>] = [:]
     /// When the mark was last seen, so that what is missing for a reader is missing.
     private var markSeenAt: ContinuousClock.Instant?
     private let log = Log("contents.s3")
@@ -132,16 +134,27 @@ public final class S3Contents: WholeContents {
     /// As the port says.
     public func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
         let name = part.name
-        try await asking { [self] in
+        try await replacing(name) { [self] in
             try await uploader.put(part, as: key(name), while: isWanted)
         }
+    }
+
+    /// Makes an object behind the removal of what had its name: that could hit the new one. None
+    /// begins meanwhile, because this counts as a reader.
+    private func replacing(
+        _ name: ContentName, _ body: @LoopActor () async throws -> Void
+    ) async throws {
+        while let removal = removals[name] { await removal.value }
+        readers[name, default: Readers()].count += 1
+        defer { close(name) }
+        try await asking(body)
         // Who still reads what was there before reads to no end; what is there now stays.
         readers[name]?.isDoomed = false
     }
 
     /// As the port says.
     public func open(_ content: ContentName) async throws -> (any OpenContent)? {
-        guard readers[content]?.isDoomed != true else { return nil }
+        guard readers[content]?.isDoomed != true, removals[content] == nil else { return nil }
         readers[content, default: Readers()].count += 1
         do {
             let head = try await asking { [self] in try await objects.head(key(content)) }
@@ -169,7 +182,8 @@ public final class S3Contents: WholeContents {
         }
         readers[content] = nil
         guard state.isDoomed else { return }
-        LoopActor.start { [self] in
+        removals[content] = LoopActor.start { [self] in
+            defer { removals[content] = nil }
             do throws(S3Failure) {
                 try await objects.remove([key(content)])
             } catch {
@@ -183,7 +197,7 @@ public final class S3Contents: WholeContents {
     /// As the port says: S3 copies it, by itself.
     public func copy(_ source: ContentName, to target: ContentName) async throws {
         guard readers[source]?.isDoomed != true else { throw FileError("CopyObject", code: ENOENT) }
-        try await asking { [self] in
+        try await replacing(target) { [self] in
             guard let head = try await objects.head(key(source)) else {
                 try await requireMark()
                 throw S3Failure("HeadObject", .missing)
@@ -228,7 +242,9 @@ public final class S3Contents: WholeContents {
         for object in listed {
             if let stretch = stretch(of: object) {
                 add(.task(stretch.task), object.modified, object.length)
-            } else if let name = name(of: object.key), readers[name]?.isDoomed != true {
+            } else if let name = name(of: object.key), readers[name]?.isDoomed != true,
+                removals[name] == nil
+            {
                 entries.append(
                     ContentEntry(
                         owner: name.owner, kind: .whole, series: name.series,

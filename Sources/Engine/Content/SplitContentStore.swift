@@ -251,6 +251,7 @@ public final class SplitContentStore: ContentStore {
             }
             try await makePart(of: .task(task), from: content, length: content.length)
         }
+        await settleReaders()
         try await whole.remove([.task(source)])
         if let series = checkpoint.series { ahead.forget(source, in: series) }
         return DownloadCheckpoint(point: checkpoint.point, part: task)
@@ -394,8 +395,13 @@ public final class SplitContentStore: ContentStore {
     private func makePart(of file: StagedFile) async throws {
         try await makePart(
             of: .file(file.id), from: openKnown(file.content), length: file.length)
+        await settleReaders()
         try await removeOwn(file.content)
     }
+
+    /// Returns when the place knows which readers have gone: what nobody reads is removed at once,
+    /// and not some time later.
+    private func settleReaders() async { await LoopActor.nextTurn() }
 
     /// Writes the first bytes of a content to this machine, as the part of an owner. Where that
     /// fails no part is left: what is appended to one that is too short would leave a hole.
