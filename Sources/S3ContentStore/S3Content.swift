@@ -2,13 +2,15 @@ internal import Engine
 internal import Glibc
 internal import Loop
 
-/// An object that is open: what is read in order is read ahead, 2 MiB at most.
+/// An object that is open: what is read in order is read ahead, 2 MiB at most, as long as there is
+/// room for it.
 @LoopActor
 final class S3Content: OpenContent {
     let length: Int64
     private let key: String
     private let etag: String
     private let objects: S3Objects
+    private let ahead: S3ReadAhead
     private let onClose: @Sendable () -> Void
     /// What has come and was not given away, or is on its way.
     private var windows: [Window] = []
@@ -17,19 +19,29 @@ final class S3Content: OpenContent {
     private var line: [Wish] = []
     private var isServing = false
     /// Bytes that are asked for at a time.
-    private static let windowLength: Int64 = 1 << 20
+    static let windowLength: Int64 = 1 << 20
 
     /// Bytes that were asked for.
-    private final class Window {
+    @LoopActor
+    final class Window {
         let range: Range<Int64>
-        let bytes: Task<[UInt8], any Error>
+        fileprivate let bytes: Task<[UInt8], any Error>
+        fileprivate weak var content: S3Content?
         /// What came; nil while it is on its way.
-        var arrived: [UInt8]?
+        fileprivate(set) var arrived: [UInt8]?
+        /// When it came, or was last read.
+        fileprivate(set) var usedAt = ContinuousClock.now
 
-        init(_ range: Range<Int64>, _ bytes: Task<[UInt8], any Error>) {
+        fileprivate init(
+            _ range: Range<Int64>, of content: S3Content, _ bytes: Task<[UInt8], any Error>
+        ) {
             self.range = range
+            self.content = content
             self.bytes = bytes
         }
+
+        /// Gives its room away; its reader asks for the bytes again.
+        func drop() { content?.windows.removeAll { $0 === self } }
     }
 
     private struct Wish {
@@ -40,13 +52,14 @@ final class S3Content: OpenContent {
     }
 
     init(
-        _ key: String, _ head: S3Objects.Head, of objects: S3Objects,
+        _ key: String, _ head: S3Objects.Head, of objects: S3Objects, ahead: S3ReadAhead,
         onClose: @escaping @Sendable () -> Void
     ) {
         self.key = key
         length = head.length
         etag = head.etag
         self.objects = objects
+        self.ahead = ahead
         self.onClose = onClose
     }
 
@@ -69,7 +82,10 @@ final class S3Content: OpenContent {
         var bytes: [UInt8] = []
         var start = offset
         while start < stop {
-            let window = window(at: start)
+            guard let window = window(at: start) else {
+                bytes += try await fetch(start..<stop)
+                break
+            }
             let arrived = try await arrival(of: window)
             let from = Int(start - window.range.lowerBound)
             let piece = arrived[from..<min(arrived.count, from + Int(stop - start))]
@@ -117,6 +133,7 @@ final class S3Content: OpenContent {
             let bytes = window.arrived
         else { return nil }
         let from = Int(offset - window.range.lowerBound)
+        window.usedAt = .now
         let count = min(buffer.count, bytes.count - from)
         bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[from..<from + count])) }
         end = offset + Int64(count)
@@ -126,24 +143,36 @@ final class S3Content: OpenContent {
 
     // MARK: Windows
 
-    /// The window that has a byte, or is asked for it now.
-    private func window(at offset: Int64) -> Window {
+    /// How many there are; for tests.
+    var windowCount: Int { windows.count }
+
+    /// The window that has a byte, or is asked for it now; nil where there is no room for one.
+    private func window(at offset: Int64) -> Window? {
         if let window = windows.first(where: { $0.range.contains(offset) }) { return window }
+        guard ahead.makeRoom() else { return nil }
         let range = offset..<min(length, offset + Self.windowLength)
         let bytes = LoopActor.start { [objects, key, etag] in
             try await S3Content.fetch(range, of: key, etag, from: objects)
         }
-        let window = Window(range, bytes)
+        let window = Window(range, of: self, bytes)
         windows.append(window)
+        ahead.note(window)
         LoopActor.start { [weak window] in
-            let arrived = try? await bytes.value
-            window?.arrived = arrived
+            do {
+                let arrived = try await bytes.value
+                window?.arrived = arrived
+                window?.usedAt = .now
+            } catch {
+                // Who waits for it hears of it; who comes later asks again.
+                window?.drop()
+            }
         }
         return window
     }
 
     private func arrival(of window: Window) async throws -> [UInt8] {
         do {
+            defer { window.usedAt = .now }
             return try await window.bytes.value
         } catch {
             windows.removeAll { $0 === window }
@@ -173,4 +202,41 @@ final class S3Content: OpenContent {
             throw error.fileError
         }
     }
+}
+
+/// The room for what all readers together have read ahead: who takes nothing for a while gives his
+/// to others, and where there is none at all, each asks only for what he takes.
+@LoopActor
+final class S3ReadAhead {
+    private struct Entry {
+        weak var window: S3Content.Window?
+    }
+
+    private var entries: [Entry] = []
+    private let limit: Int
+    private let idle: Duration
+
+    /// - Parameters:
+    ///   - room: in bytes.
+    ///   - idle: how long what came lies before others may have its room.
+    init(room: Int, idle: Duration) {
+        limit = room / Int(S3Content.windowLength)
+        self.idle = idle
+    }
+
+    /// Whether there is room for one more window.
+    func makeRoom() -> Bool {
+        guard entries.count >= limit else { return true }
+        entries.removeAll { $0.window == nil }
+        guard entries.count >= limit else { return true }
+        let came = entries.compactMap(\.window).filter { $0.arrived != nil }
+        guard let oldest = came.min(by: { $0.usedAt < $1.usedAt }), .now - oldest.usedAt >= idle
+        else { return false }
+        oldest.drop()
+        entries.removeAll { $0.window == nil || $0.window === oldest }
+        return true
+    }
+
+    /// A window has taken its room, until it is let go of.
+    func note(_ window: S3Content.Window) { entries.append(Entry(window: window)) }
 }

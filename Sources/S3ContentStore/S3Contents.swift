@@ -20,6 +20,7 @@ public final class S3Contents: WholeContents {
     private let objects: S3Objects
     private let uploader: S3Uploader
     private let sizes: S3Sizes
+    private let ahead: S3ReadAhead
     private var readers: [ContentName: Readers] = [:]
     /// What is being removed because its last reader has gone.
     private var removals: [ContentName: Task<Void, Never>] = [:]
@@ -59,6 +60,7 @@ public final class S3Contents: WholeContents {
             clock: clock)
         objects = S3Objects(client, bucket: location.bucket, digests: digests)
         self.sizes = sizes
+        ahead = S3ReadAhead(room: sizes.ahead, idle: sizes.idle)
         uploader = S3Uploader(
             objects, below: location.prefix, digests: digests, files: files, sizes: sizes)
         client.onReturn = { [weak uploader] in uploader?.forgetAbandoned() }
@@ -159,7 +161,7 @@ public final class S3Contents: WholeContents {
         do {
             let head = try await asking { [self] in try await objects.head(key(content)) }
             if let head {
-                return S3Content(key(content), head, of: objects) { [weak self] in
+                return S3Content(key(content), head, of: objects, ahead: ahead) { [weak self] in
                     LoopActor.post { self?.close(content) }
                 }
             }

@@ -17,6 +17,10 @@ struct S3Sizes: Sendable {
     var memory = 64 << 20
     /// Parts of one object that are sent at a time.
     var parallel = 3
+    /// Bytes that are read ahead, of all objects together.
+    var ahead = 64 << 20
+    /// How long what was read ahead lies before others may have its room.
+    var idle = Duration.seconds(10)
 
     /// How long the parts of an object are: as short as their count lets them be, in whole MiB.
     func part(of length: Int64) -> Int64 {
