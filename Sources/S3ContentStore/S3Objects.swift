@@ -301,7 +301,7 @@ final class S3Objects {
         for start in stride(from: 0, to: keys.count, by: Self.removalCount) {
             let slice = keys[start..<min(keys.count, start + Self.removalCount)]
             do throws(S3Failure) {
-                try await removeMany(slice)
+                try await removeMany(Array(slice))
             } catch {
                 failure = failure ?? error
             }
@@ -309,7 +309,38 @@ final class S3Objects {
         if let failure { throw failure }
     }
 
-    private func removeMany(_ keys: ArraySlice<String>) async throws(S3Failure) {
+    /// Removes objects by one request, and by others those that S3 asks to come back with.
+    private func removeMany(_ keys: [String]) async throws(S3Failure) {
+        var left = keys
+        var refusal: S3Failure?
+        var tries = 0
+        while true {
+            tries += 1
+            var passing: S3Failure?
+            var again: Set<String> = []
+            for (key, failure) in try await removeOnce(left) {
+                guard failure.kind == .away else {
+                    refusal = refusal ?? failure
+                    continue
+                }
+                passing = passing ?? failure
+                again.formUnion(key.map { [$0] } ?? left)
+            }
+            guard let passing else { break }
+            guard tries < S3Client.Patience.reader.tries, !client.isStopped else {
+                throw refusal ?? passing
+            }
+            await client.rest(after: tries)
+            left = left.filter(again.contains)
+            guard !left.isEmpty else { throw refusal ?? passing }
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// - Returns: what stays, by its key where S3 names it, and why.
+    private func removeOnce(
+        _ keys: [String]
+    ) async throws(S3Failure) -> [(key: String?, failure: S3Failure)] {
         var request = S3Request("DeleteObjects", "POST")
         request.query = [("delete", "")]
         let list = keys.map { "<Object><Key>\(XMLElement.escaped($0))</Key></Object>" }
@@ -319,12 +350,10 @@ final class S3Objects {
         request.headers = [
             ("content-md5", Base64.standard.text(of: digest)), ("content-type", "application/xml"),
         ]
-        let answer = try await client.send(request)
-        guard let error = answer.document?.first("Error") else { return }
-        var failure = S3Failure(
-            "DeleteObjects", .refused, error.text(of: "Message") ?? "An object stays.")
-        failure.status = answer.status
-        failure.code = (error.text(of: "Code") ?? "").filter(\.isLetter)
-        throw failure
+        let errors = try await client.send(request).document?.all("Error") ?? []
+        return errors.compactMap { error in
+            let failure = S3Failure("DeleteObjects", ofOneObject: error)
+            return failure.kind == .missing ? nil : (error.text(of: "Key"), failure)
+        }
     }
 }

@@ -73,6 +73,34 @@ extension FaultTests {
         #expect(found?.point == point)
         #expect(try bench.hasPart())
     }
+
+    @Test @LoopActor
+    func `of many objects those are removed again with which S3 asks to wait`() async throws {
+        let bench = try await Bench(ScriptedS3())
+        let names = (1...3).map { ContentName.file(FileID(rawValue: $0)) }
+        try await bench.put(50_000)
+        for name in names { try await bench.contents.copy(Self.content, to: name) }
+        try await bench.contents.remove([Self.content])
+        let keys = names.map { "p/" + $0.path }
+        func error(_ key: String, _ code: String) -> String {
+            "<Error><Key>\(key)</Key><Code>\(code)</Code></Error>"
+        }
+        // It does nothing, and says that of the first two; the third one would be gone.
+        let errors = error(keys[0], "InternalError") + error(keys[1], "NoSuchKey")
+        bench.s3.spoil(
+            Self.first(1, "DeleteObjects", .onlyBody("<DeleteResult>\(errors)</DeleteResult>")))
+        try await bench.contents.remove(names)
+        #expect(bench.s3.count("DeleteObjects") == 2)
+        #expect(bench.s3.keys == keys[1...].sorted())
+
+        let refused = error(keys[1], "AccessDenied: <b>no</b>".replacing("<", with: "&lt;"))
+        bench.s3.spoil(
+            Self.first(1, "DeleteObjects", .onlyBody("<DeleteResult>\(refused)</DeleteResult>")))
+        let failure = try await #require(throws: FileError.self) {
+            try await bench.contents.remove(names)
+        }
+        #expect(failure == FileError("DeleteObjects 200 AccessDeniedbnob", code: EREMOTEIO))
+    }
 }
 
 extension WholeContents {
