@@ -245,11 +245,11 @@ final class S3Objects {
                 let begun = upload.text(of: "Initiated").flatMap(RFC3339.milliseconds) ?? 0
                 uploads.append(Upload(key: key, identifier: identifier, begun: begun))
             }
-            guard list.text(of: "IsTruncated") == "true",
-                let key = list.text(of: "NextKeyMarker"),
-                let upload = list.text(of: "NextUploadIdMarker")
-            else { return uploads }
-            guard marker.map({ $0 != (key, upload) }) ?? true else {
+            guard list.text(of: "IsTruncated") == "true" else { return uploads }
+            guard let key = list.text(of: "NextKeyMarker"),
+                let upload = list.text(of: "NextUploadIdMarker"),
+                marker.map({ $0 != (key, upload) }) ?? true
+            else {
                 throw S3Failure("ListMultipartUploads", .refused, "The list does not go on.")
             }
             marker = (key, upload)
@@ -278,10 +278,10 @@ final class S3Objects {
                 let modified = object.text(of: "LastModified").flatMap(RFC3339.milliseconds) ?? 0
                 objects.append(Listed(key: key, length: length, modified: modified))
             }
-            let next = list.text(of: "NextContinuationToken")
-            guard list.text(of: "IsTruncated") == "true", next != nil, objects.count < limit
+            guard list.text(of: "IsTruncated") == "true", objects.count < limit
             else { return objects }
-            guard next != token else {
+            let next = list.text(of: "NextContinuationToken")
+            guard let next, !next.isEmpty, next != token else {
                 throw S3Failure("ListObjectsV2", .refused, "The list does not go on.")
             }
             token = next

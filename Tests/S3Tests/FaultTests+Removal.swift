@@ -101,6 +101,22 @@ extension FaultTests {
         }
         #expect(failure == FileError("DeleteObjects 200 AccessDeniedbnob", code: EREMOTEIO))
     }
+
+    @Test(arguments: [
+        ("ListObjectsV2", "ListBucketResult"),
+        ("ListMultipartUploads", "ListMultipartUploadsResult"),
+    ]) @LoopActor
+    func `a list that is cut without a way to go on is no list`(
+        operation: String, name: String
+    ) async throws {
+        let bench = try await Bench(ScriptedS3())
+        bench.s3.spoil { asked, _ in
+            asked == operation
+                ? .onlyBody("<\(name)><IsTruncated>true</IsTruncated></\(name)>") : nil
+        }
+        let error = try await #require(throws: FileError.self) { try await bench.contents.list() }
+        #expect(error == FileError(operation, code: EREMOTEIO))
+    }
 }
 
 extension WholeContents {
