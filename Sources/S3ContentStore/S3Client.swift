@@ -19,6 +19,8 @@ struct S3Request: Sendable {
     var digest: [UInt8]?
     /// How long the answer may be.
     var answerLimit = 16 << 20
+    /// Whether S3 moves bytes itself before it answers, and may be silent for that long.
+    var isWorkOfS3 = false
 
     init(_ operation: String, _ method: String, _ key: String = "") {
         self.operation = operation
@@ -51,6 +53,7 @@ final class S3Client {
     private let digests: any Digests
     private let credentials: S3CredentialSource
     private let clock: any Clock
+    private let silence: S3Silence
     private lazy var pool = transport.makePool(
         PoolSettings(tlsMinimum: .tls12, tlsMaximum: .tls13))
     private let gate = S3Gate(room: S3Client.requestLimit)
@@ -67,13 +70,14 @@ final class S3Client {
 
     init(
         _ location: S3Location, transport: any Transport, digests: any Digests,
-        credentials: S3CredentialSource, clock: any Clock
+        credentials: S3CredentialSource, clock: any Clock, silence: S3Silence = S3Silence()
     ) {
         self.location = location
         self.transport = transport
         self.digests = digests
         self.credentials = credentials
         self.clock = clock
+        self.silence = silence
     }
 
     /// What waits ends now, and nothing is sent any more.
@@ -149,7 +153,9 @@ final class S3Client {
         // Not before: S3 takes a signature for 15 minutes, and the wait may be longer.
         let signed = try await sign(request, renewing: renewing)
         guard !isStopped else { throw S3Failure(request.operation, .stopped) }
-        let exchange = S3Exchange(bodyLimit: request.answerLimit)
+        let exchange = S3Exchange(
+            bodyLimit: request.answerLimit,
+            patience: request.isWorkOfS3 ? silence.ofWork : silence.usual)
         exchanges[ObjectIdentifier(exchange)] = exchange
         let outcome = await exchange.run(signed, in: pool)
         exchanges[ObjectIdentifier(exchange)] = nil

@@ -57,7 +57,7 @@ public final class S3Contents: WholeContents {
         client = S3Client(
             location, transport: transport, digests: digests,
             credentials: try S3CredentialSource(environment: environment, files: files),
-            clock: clock)
+            clock: clock, silence: sizes.silence)
         objects = S3Objects(client, bucket: location.bucket, digests: digests)
         self.sizes = sizes
         ahead = S3ReadAhead(room: sizes.ahead, idle: sizes.idle)

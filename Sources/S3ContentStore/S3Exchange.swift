@@ -19,6 +19,13 @@ struct S3Answer: Sendable {
     var etag: String? { headers.first("ETag") }
 }
 
+/// For how long nothing may move before a request counts as not answered.
+struct S3Silence: Sendable {
+    var usual = Duration.seconds(30)
+    /// Where S3 moves bytes itself: some servers copy them one by one, and send nothing meanwhile.
+    var ofWork = Duration.seconds(300)
+}
+
 /// One request on the wire: gathers its answer, and ends where nothing moves.
 @LoopActor
 final class S3Exchange: AttemptObserver {
@@ -29,27 +36,31 @@ final class S3Exchange: AttemptObserver {
         case stopped
     }
 
-    /// So long nothing may move: then S3 does not answer.
-    private static let patience = Duration.seconds(30)
-
     private let bodyLimit: Int
+    private let patience: Duration
     private var head: ResponseHead?
     private var body: [UInt8] = []
     private var isTooLong = false
     private var attempt: (any Attempt)?
     private var waiter: CheckedContinuation<Outcome, Never>?
     private lazy var timer = LoopTimer { [weak self] in
-        self?.cancel(with: .failure("nothing has moved for \(Self.patience)"))
+        guard let self else { return }
+        cancel(with: .failure("nothing has moved for \(patience)"))
     }
 
-    /// - Parameter bodyLimit: how long the answer may be, in bytes.
-    init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
+    /// - Parameters:
+    ///   - bodyLimit: how long the answer may be, in bytes.
+    ///   - patience: so long nothing may move; then S3 does not answer.
+    init(bodyLimit: Int, patience: Duration) {
+        self.bodyLimit = bodyLimit
+        self.patience = patience
+    }
 
     /// Sends a request, and waits for its end.
     func run(_ request: AttemptRequest, in pool: any ConnectionPool) async -> Outcome {
         await withCheckedContinuation { waiter in
             self.waiter = waiter
-            timer.arm(after: Self.patience)
+            timer.arm(after: patience)
             attempt = pool.start(request, observer: self)
         }
     }
@@ -71,7 +82,7 @@ final class S3Exchange: AttemptObserver {
 
     // MARK: What the attempt tells
 
-    func attemptDidMove() { timer.arm(after: Self.patience) }
+    func attemptDidMove() { timer.arm(after: patience) }
 
     func attemptDidReceiveInformational(_ head: ResponseHead) {}
 
@@ -81,7 +92,7 @@ final class S3Exchange: AttemptObserver {
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        timer.arm(after: Self.patience)
+        timer.arm(after: patience)
         guard body.count + bytes.count <= bodyLimit else {
             isTooLong = true
             return .stop
@@ -92,7 +103,7 @@ final class S3Exchange: AttemptObserver {
 
     func attemptGoesOn(after request: TransactionMetrics) {}
 
-    func attemptDidSend(total: Int64) { timer.arm(after: Self.patience) }
+    func attemptDidSend(total: Int64) { timer.arm(after: patience) }
 
     func attemptDidEnd(_ end: AttemptEnd) {
         if let error = end.error {

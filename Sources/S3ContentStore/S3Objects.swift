@@ -140,6 +140,7 @@ final class S3Objects {
             ("x-amz-copy-source", "/\(bucket)/\(source)"),
             ("x-amz-copy-source-if-match", head.etag),
         ]
+        request.isWorkOfS3 = true
         _ = try await client.send(request, .upload)
     }
 
@@ -185,6 +186,7 @@ final class S3Objects {
             ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"),
         ]
         if let etag { request.headers.append(("x-amz-copy-source-if-match", etag)) }
+        request.isWorkOfS3 = true
         let answer = try await client.send(request, .upload)
         guard let etag = answer.document?.text(of: "ETag") else {
             throw S3Failure("UploadPartCopy", .refused, "There is no tag.")
@@ -203,6 +205,7 @@ final class S3Objects {
         }
         request.body = Array(
             "<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8)
+        request.isWorkOfS3 = true
         do throws(S3Failure) {
             let answer = try await client.send(request, .upload)
             // S3 may say 200 before it knows the end; then the body is the error, which `send`

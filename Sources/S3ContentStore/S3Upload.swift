@@ -10,8 +10,9 @@ struct S3Sizes: Sendable {
     var part: Int64 = 8 << 20
     /// Parts that an object may have. <https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>
     var partCount: Int64 = 10_000
-    /// Up to here an object is copied by one request.
-    var copy: Int64 = 5 << 30
+    /// Up to here an object is copied by one request, and so long are the parts beyond: servers
+    /// that copy the bytes one by one have to be done with that before `silence` ends.
+    var copy: Int64 = 256 << 20
     /// Bytes of uploads that are in memory at a time, all together: a part that is greater is then
     /// the only one.
     var memory = 64 << 20
@@ -21,6 +22,8 @@ struct S3Sizes: Sendable {
     var ahead = 64 << 20
     /// How long what was read ahead lies before others may have its room.
     var idle = Duration.seconds(10)
+    /// When a request counts as not answered.
+    var silence = S3Silence()
 
     /// How long the parts of an object are: as short as their count lets them be, in whole MiB.
     func part(of length: Int64) -> Int64 {
@@ -128,7 +131,7 @@ final class S3Uploader {
         guard head.length > sizes.copy else {
             return try await objects.copy(source, head, to: key)
         }
-        let part = max(sizes.part(of: head.length), min(sizes.copy, 1 << 30))
+        let part = max(sizes.part(of: head.length), sizes.copy)
         try await inParts(
             sizes.ranges(of: head.length, by: part), as: key, length: head.length, while: { true }
         ) { [objects] range, number, upload in

@@ -59,4 +59,32 @@ extension FaultTests {
         #expect(bench.s3.count("CreateMultipartUpload") == 2)
         try await bench.verify(350_000)
     }
+
+    @Test @LoopActor
+    func `a copy may take S3 longer than any other answer`() async throws {
+        #expect(S3Sizes().copy <= 256 << 20)
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3) { $0.silence.usual = .milliseconds(500) }
+        try await bench.put(50_000)
+        let gate = Gate()
+        let heads = Atomic(0)
+        s3.spoil { operation, _ in
+            if operation == "CopyObject" { return .held(gate) }
+            guard operation == "HeadObject" else { return nil }
+            // The first one is that of the copy; the second one gets no answer, and comes again.
+            switch heads.add(1, ordering: .relaxed).newValue {
+            case 2: return .held(gate)
+            case 3...: gate.open()
+            default: break
+            }
+            return nil
+        }
+        let target = ContentName.file(FileID(rawValue: 1))
+        let copy = LoopActor.start { try await bench.contents.copy(Self.content, to: target) }
+        try await eventually("the copy") { s3.count("CopyObject") == 1 }
+        #expect(try await bench.contents.length(of: Self.content) == 50_000)
+        try await copy.value
+        #expect(s3.count("CopyObject") == 1)
+        #expect(try await bench.contents.length(of: target) == 50_000)
+    }
 }
