@@ -38,13 +38,15 @@ class Moto:
 
 
 class Storage(Origin):
-    """Passes everything on, but parts of uploads behind the first while `isShut`."""
+    """Passes everything on, but parts of uploads behind the first while `is_shut`; while there is a
+    `code`, S3's word for an error, that is the answer to all."""
 
     def __init__(self, moto):
         self._moto = moto
         self._guard = threading.Lock()
         self.keys, self.uploads, self.refused = set(), set(), []
         self.is_shut = False
+        self.code = None
         self.held = threading.Event()
         super().__init__()
 
@@ -58,6 +60,9 @@ class Storage(Origin):
         if self.is_shut and request.method == "PUT" and query.get("partNumber", ["1"]) != ["1"]:
             self.held.set()
             return Answer(b"", 503)
+        if self.code:
+            error = f"<Error><Code>{self.code}</Code></Error>".encode()
+            return Answer(b"" if request.method == "HEAD" else error, 400)
         connection = http.client.HTTPConnection("127.0.0.1", self._moto.port, timeout=30)
         headers = {name: value for name, value in request.headers.items() if name != "Connection"}
         connection.request(request.method, request.target, request.body, headers)

@@ -118,6 +118,24 @@ def test_a_staged_file_is_on_s3_and_goes_from_there_to_an_origin(moto, storage, 
         eventually(lambda: not storage.contents(), "the object to go")
 
 
+def test_credentials_that_run_out_are_waited_for(moto, storage, origin):
+    origin.on("/file", Answer(CONTENT, headers={"ETag": '"one"'}))
+    with Gateway("--contents", storage.place("renewal"), **moto.environment) as gateway:
+        def told(words):
+            return (gateway.folder / "log").read_text().count(words)
+
+        storage.code = "ExpiredToken"
+        task = download(gateway, origin.url("/file"))
+        warning = "S3 does not take the credentials"
+        eventually(lambda: told(warning), "the warning")
+        assert gateway.get(task)["state"] != "completed" and len(local(gateway)) == 1
+        storage.code = None
+        assert finish(gateway, task)["content"]["digest"] == DIGEST
+        assert gateway.client.get(f"{task}/content").content == CONTENT
+        assert told(warning) == 1 and told("the contents on S3 are reached again") == 1
+        assert local(gateway) == []
+
+
 def test_contents_that_are_elsewhere_are_not_taken_for_lost(moto, storage, origin, tmp_path):
     origin.on("/file", Answer(CONTENT[:70_000]))
     shared = tmp_path / "shared"
