@@ -437,6 +437,7 @@ extension TaskRecord {
         countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
         retryCount = old.retryCount
         mirrorCount = old.mirrorCount
+        redirectsBefore = old.redirectsBefore
         bodyGeneration = old.bodyGeneration
         metrics = old.metrics
         dialogue = old.dialogue
