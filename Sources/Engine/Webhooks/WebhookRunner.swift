@@ -104,12 +104,12 @@ final class WebhookRunner {
     /// the store knows of it.
     func retry(_ delivery: DeliveryRecord) {
         let position = delivery.position
-        var newest = delivery
-        if delivery.state == .pending, reader.hasOutcomes {
-            // It may be under way, or settled since.
-            guard tries[position] == nil, let known = reader.outcomes[position] else { return }
-            newest = known
+        // Newer than what the store was asked for: it may wait by now, be under way, or be settled.
+        let known = reader.outcomes[position]
+        if reader.hasOutcomes {
+            guard tries[position] == nil, known != nil || delivery.state != .pending else { return }
         }
+        var newest = known ?? delivery
         newest.state = .pending
         newest.nextAttemptAt = nil
         services.commits.record(.delivery(newest))
@@ -119,7 +119,7 @@ final class WebhookRunner {
             reader.outcomes[position] = newest
             if let turn = waits.end(position) {
                 lines.putBack(turn)
-            } else if delivery.state != .pending {
+            } else if known == nil {
                 lines.addAgain(position, of: delivery.session)
             }
         }
