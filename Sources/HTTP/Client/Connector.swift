@@ -81,7 +81,12 @@ final class Connector {
             let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
             socket = Glibc.socket(address.family, kind, 0)
             guard socket >= 0 else {
-                return finish(.failure(Failure(words: Connector.words(errno))))
+                let code = errno
+                lastFailure = Connector.words(code)
+                // Without descriptors there is none for the others either; without IPv6, or IPv4,
+                // there may be.
+                if [EMFILE, ENFILE].contains(code) { break }
+                continue
             }
             Connector.set(socket, CInt(IPPROTO_TCP), TCP_NODELAY)
             Connector.set(socket, SOL_SOCKET, SO_KEEPALIVE)
