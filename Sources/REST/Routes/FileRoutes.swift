@@ -1,4 +1,5 @@
 internal import Contract
+internal import Diagnostics
 internal import Engine
 internal import HTTP
 internal import JSON
@@ -45,12 +46,24 @@ extension Service {
                 order, to: file.id, of: call.tenant, from: call.bytes)
         } catch {
             guard try fields.isComplete != nil || call.idempotencyKey() != nil else {
-                if error.file != nil { try await gateway.files.delete(file.id, of: call.tenant) }
+                if error.file != nil { await dropRefused(file.id, of: call.tenant) }
                 throw error.refusal
             }
             var problem = error.problem
             if error.file != nil { problem.headers.add("Location", "/v1/files/\(file.id)") }
             throw problem
+        }
+    }
+
+    /// Deletes a file that nobody can come back to. That it cannot be is not what its client is to
+    /// hear: the file goes when it has not been used for a time.
+    private func dropRefused(_ file: FileID, of tenant: TenantID) async {
+        do throws(GatewayError) {
+            try await gateway.files.delete(file, of: tenant)
+        } catch {
+            log.write(
+                .warning, "a staged file that was refused cannot be deleted yet",
+                ["file": .name("\(file)"), "error": .words("\(error)")])
         }
     }
 
