@@ -45,13 +45,15 @@ final class AddressBook {
     private enum Page {
         /// It may be in the queue still.
         case asked([Reader])
-        case known([IPAddress], until: ContinuousClock.Instant)
+        case known([IPAddress], until: Duration)
     }
 
     private let lookups: Lookups
     private let lifetime: Duration
     private let pageLimit: Int
     private let lookupLimit: Int
+    /// Reads the clock by which addresses grow old.
+    private let now: @LoopActor () -> Duration
     private var pages: [String: Page] = [:]
     /// How many threads look up for this book.
     private var lookupCount = 0
@@ -62,8 +64,10 @@ final class AddressBook {
     /// time.
     init(
         _ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000,
-        lookupLimit: Int = 8
+        lookupLimit: Int = 8,
+        now: @escaping @LoopActor () -> Duration = { .nanoseconds(LoopActor.loop.clock.now) }
     ) {
+        self.now = now
         self.lookupLimit = lookupLimit
         self.lookups = lookups
         self.lifetime = lifetime
@@ -82,7 +86,7 @@ final class AddressBook {
         let reader = Reader(isWaiting: isWaiting, goOn: goOn)
         if let known = Self.knownToAll(host) { return goOn(.success(known)) }
         switch pages[host] {
-        case .known(let addresses, let end) where ContinuousClock.now < end:
+        case .known(let addresses, let end) where now() < end:
             goOn(.success(addresses))
         case .asked(let others):
             pages[host] = .asked(others + [reader])
@@ -117,7 +121,7 @@ final class AddressBook {
     private func note(_ answer: Answer, of host: String) {
         guard case .asked(let waiting) = pages[host] else { return }
         pages[host] = (try? answer.get()).map {
-            .known($0, until: ContinuousClock.now + lifetime)
+            .known($0, until: now() + lifetime)
         }
         for reader in waiting { reader.goOn(answer) }
     }
