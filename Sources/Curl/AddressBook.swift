@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -143,39 +142,16 @@ final class AddressBook {
 
     /// getaddrinfo(3), in the order of RFC 6724.
     nonisolated static func askSystem(_ host: String) -> Answer {
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else {
+        switch SocketAddress.lookUp(host) {
+        case .success(let found):
+            let addresses = found.compactMap { IPAddress(networkBytes: $0.networkBytes) }
+            guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
+            return .success(addresses)
+        case .failure(let error):
             return .failure(
                 Failure(
-                    words: String(cString: gai_strerror(code)), isAnswer: isAnswer(code),
+                    words: error.words, isAnswer: error.isAnswer,
                     lacksDescriptors: SpareDescriptors.areLacking))
-        }
-        defer { freeaddrinfo(list) }
-        let entries = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }
-        let addresses = entries.compactMap { $0.flatMap { address(in: $0.pointee) } }
-        guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
-        return .success(addresses)
-    }
-
-    /// EAI_AGAIN and all else is that nobody could be asked, or that who was asked does not know.
-    nonisolated static func isAnswer(_ code: CInt) -> Bool {
-        code == EAI_NONAME || code == noAddress
-    }
-
-    /// EAI_NODATA of netdb.h, which shows it to those who ask for GNU's own only.
-    private nonisolated static let noAddress: CInt = -5
-
-    private nonisolated static func address(in entry: addrinfo) -> IPAddress? {
-        guard let name = entry.ai_addr else { return nil }
-        let bytes = UnsafeRawBufferPointer(start: name, count: Int(entry.ai_addrlen))
-        switch entry.ai_family {
-        case AF_INET: return IPAddress(networkBytes: bytes[4..<8])
-        case AF_INET6: return IPAddress(networkBytes: bytes[8..<24])
-        default: return nil
         }
     }
 }

@@ -1,14 +1,21 @@
 import Glibc
-import Loop
 import Testing
 
 @testable import HTTP
+@testable import Loop
 
 /// Connections with servers that have several addresses.
 @Suite struct ConnectorTests {
     /// Of a family that no kernel has.
-    private static let unknown = SocketAddress(
-        storage: sockaddr_storage(), length: socklen_t(MemoryLayout<sockaddr_in>.size), family: 99)
+    private static func unknown() throws -> SocketAddress {
+        var address = try #require(try local().first)
+        address.family = 99
+        return address
+    }
+
+    private static func local() throws -> [SocketAddress] {
+        try SocketAddress.lookUp("127.0.0.1", flags: AI_NUMERICHOST).get()
+    }
 
     /// Connects with a server that has these addresses.
     @LoopActor
@@ -30,15 +37,15 @@ import Testing
         async throws
     {
         try await LiveServer.run([]) { server in
-            let local = try SocketAddress.look(up: "127.0.0.1", isNumber: true).get()
-            let socket = try await connect(to: [Self.unknown] + local, port: server.port).get()
+            let addresses = [try Self.unknown()] + (try Self.local())
+            let socket = try await connect(to: addresses, port: server.port).get()
             close(socket)
         }
     }
 
     @Test func `where the kernel lacks the families of all of them, it says so`() async throws {
         LoopActor.loop.start()
-        let result = try await connect(to: [Self.unknown, Self.unknown], port: 1)
+        let result = try await connect(to: [try Self.unknown(), try Self.unknown()], port: 1)
         let words = String(cString: strerror(EAFNOSUPPORT))
         #expect(throws: Connector.Failure.self) { try result.get() }
         if case .failure(let failure) = result { #expect(failure.words == words) }
