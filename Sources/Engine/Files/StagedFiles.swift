@@ -6,7 +6,7 @@ internal import Semantics
 @LoopActor
 final class StagedFiles {
     /// What is known of each; what is shown is what the store has.
-    private var files: [FileID: Acknowledged<StagedFile>] = [:]
+    private var files = OrderedGroups<TenantID, FileID, Acknowledged<StagedFile>>()
     /// Files whose rows cannot be read: they can be deleted.
     private var damaged: [FileID: TenantID] = [:]
     /// Files whose removal is on its way to the store: nothing is begun with them.
@@ -46,9 +46,6 @@ final class StagedFiles {
 
     // MARK: Looking up
 
-    /// All files, as the store has them.
-    var records: [FileID: StagedFile] { files.compactMapValues(\.shown) }
-
     /// A tenant's file. Another's does not exist for it.
     func known(_ id: FileID, _ tenant: TenantID) throws(GatewayError) -> StagedFile {
         guard let file = files[id]?.shown, file.tenant == tenant else {
@@ -68,16 +65,18 @@ final class StagedFiles {
 
     /// A tenant's files in the order of creation, of those that the store has.
     func page(of tenant: TenantID, after id: FileID?, limit: Int) -> [StagedFile] {
-        let first = id?.rawValue ?? -1
-        let files = records.values.filter {
-            $0.tenant == tenant && $0.id.rawValue > first
+        var page: [StagedFile] = []
+        // Not by `compactMap`, which would look at all that follow.
+        for id in files.ids(of: tenant, behind: id) {
+            guard page.count < limit else { break }
+            if let file = files[id]?.shown { page.append(file) }
         }
-        return Array(files.sorted { $0.id < $1.id }.prefix(limit))
+        return page
     }
 
     /// All files of a tenant, also those that the store has not heard of, or cannot read.
     func all(of tenant: TenantID) -> [FileID] {
-        files.values.map(\.newest).filter { $0.tenant == tenant }.map(\.id)
+        files.ids(of: tenant)
             + damaged.filter { $0.value == tenant }.map(\.key)
     }
 
@@ -109,7 +108,7 @@ final class StagedFiles {
     /// - Throws: `quotaExceeded`, `overQuota`.
     func insert(_ file: StagedFile) throws(GatewayError) {
         try quota.admit(file, accounts[file.tenant])
-        files[file.id] = Acknowledged(new: file, in: commits)
+        files.insert(Acknowledged(new: file, in: commits), as: file.id, of: file.tenant)
         commits.record(.file(file))
     }
 
@@ -123,7 +122,7 @@ final class StagedFiles {
     }
 
     private func put(_ file: StagedFile) {
-        files[file.id]?.change { $0 = file }
+        files.change(file.id) { known in known.change { $0 = file } }
         commits.record(.file(file))
     }
 
@@ -211,13 +210,13 @@ final class StagedFiles {
     func discard(_ refused: RefusedNumbers) {
         for number in refused.numbers {
             let id = FileID(rawValue: number)
-            if files.removeValue(forKey: id) != nil { quota.release(id) }
+            if files.remove(id) != nil { quota.release(id) }
         }
     }
 
     /// The store has forgotten a file.
     private func leave(_ id: FileID) {
-        files[id] = nil
+        files.remove(id)
         damaged[id] = nil
         quota.release(id)
     }
@@ -237,7 +236,7 @@ final class StagedFiles {
     /// Takes in the files that the store has.
     func recall(_ contents: StoreContents) {
         for file in contents.files {
-            files[file.id] = Acknowledged(file, in: commits)
+            files.insert(Acknowledged(file, in: commits), as: file.id, of: file.tenant)
             quota.recall(file, accounts[file.tenant])
         }
         damaged.merge(contents.damagedFiles) { $1 }
@@ -259,8 +258,9 @@ final class StagedFiles {
     /// Lets go of a tenant's files, which another node has.
     func unload(_ tenant: TenantID) {
         unverified[tenant] = nil
-        for id in all(of: tenant) {
-            files[id] = nil
+        let ids = all(of: tenant)
+        _ = files.removeAll(ids)
+        for id in ids {
             damaged[id] = nil
             quota.release(id)
         }

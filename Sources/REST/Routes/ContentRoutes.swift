@@ -86,24 +86,34 @@ extension Service {
         return try await content.answer(to: request)
     }
 
-    /// a stranger's bytes are never a page of ours.
     private static func contentHeaders(_ record: TaskRecord) -> HeaderFields {
-        let name = record.options.fileName ?? record.response?.suggestedFilename ?? "content"
-        var headers: HeaderFields = [
-            "Content-Type": record.response?.headers.first("Content-Type").flatMap(mediaType)
-                ?? "application/octet-stream",
-            "Content-Disposition": ContentDisposition.attachment(named: name),
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "Cache-Control": "private, no-cache",
-        ]
-        if let digest = record.content?.digest { headers.add("Repr-Digest", digest) }
-        return headers
+        .ofStrangersBytes(
+            record.response?.headers.first("Content-Type").flatMap(mediaType),
+            named: record.options.fileName ?? record.response?.suggestedFilename ?? "content",
+            digest: record.content?.digest)
     }
 
     /// The origin's media type if it is one.
     private static func mediaType(_ text: String) -> String? {
         MediaType(parsing: text) == nil || HeaderRules.containsControl(text) ? nil : text
+    }
+}
+
+extension HeaderFields {
+    /// a stranger's bytes are never a page of ours. The name is without control characters
+    /// and separators; the digest is the value of Repr-Digest.
+    static func ofStrangersBytes(
+        _ mediaType: String?, named name: String, digest: String?
+    ) -> HeaderFields {
+        var headers: HeaderFields = [
+            "Content-Type": mediaType ?? "application/octet-stream",
+            "Content-Disposition": ContentDisposition.attachment(named: name),
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "Cache-Control": "private, no-cache",
+        ]
+        if let digest { headers.add("Repr-Digest", digest) }
+        return headers
     }
 }
 
