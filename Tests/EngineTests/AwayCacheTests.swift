@@ -122,6 +122,8 @@ struct AwayCacheTests {
             try await harness.network.attempt(1).answer(200, CacheTests.fresh, Self.large)
         }
         let again = try await harness.finished(task)
-        #expect(again.error == nil && (again.cacheStatus == "Ferry; hit; ttl=60") == (code == EHOSTDOWN))
+        #expect(
+            again.error == nil && (again.cacheStatus == "Ferry; hit; ttl=60") == (code == EHOSTDOWN)
+        )
     }
 }

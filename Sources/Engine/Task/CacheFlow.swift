@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Glibc
 internal import Loop
 internal import Metrics
 internal import Semantics
@@ -261,7 +262,21 @@ final class CacheFlow {
             headers: planned.answer.headers)
         return CachedReplay(
             planned.answer, head, planned.content, to: request, clock: services.clock,
-            observer: observer)
+            observer: observer
+        ) { [weak self] error, isBegun in
+            guard let entry = planned.answer.entry else { return }
+            self?.contentFailed(CacheEntryID(rawValue: entry), error, isBegun: isBegun)
+        }
+    }
+
+    /// What the cache has cannot be read. Before anything was told of it the task does without; else
+    /// it ends, and so would others, unless the cache forgets it.
+    private func contentFailed(_ entry: CacheEntryID, _ error: FileError, isBegun: Bool) {
+        unreadable.insert(entry)
+        services.log.write(
+            .warning, "a stored response cannot be read", ["error": .words("\(error)")])
+        let isDamaged = [0, ENOENT, ESTALE].contains(error.code)
+        if isDamaged || (isBegun && !error.isForLater) { session.cache?.forget(entry) }
     }
 
     /// A request goes out to the origin now.

@@ -432,9 +432,15 @@ extension TaskTransfer: AttemptObserver {
 
     func attemptDidEnd(_ end: AttemptEnd) {
         let step = exchange.nextStep
+        let isUnread = caching.isServing && !exchange.hasAnswer
         let end = exchange.ended(end)
         reception.attemptEnded()
         upload.attemptEnded()
+        if isUnread {
+            // What the cache has cannot be read: on as if it was not there.
+            timers.attemptEnded()
+            return followUp.tryAgain()
+        }
         task.record.metrics.add(end.metrics)
         if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
         timers.attemptEnded()
