@@ -75,7 +75,7 @@ public protocol ContentStore: Sendable {
     ///   - note: called where there is less than that, before the part is here: when it returns
     ///     true, the task's record tells so for good; false where it never will.
     /// - Returns: what is here; nil where nothing is, or not any more.
-    /// - Throws: `FileError`; one that is `isAway` where it may be elsewhere.
+    /// - Throws: `FileError`; one that is `isForLater` where it may be there, or elsewhere.
     func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool

@@ -26,6 +26,8 @@ final class ScriptedPlace: WholeContents {
     private(set) var wholeCount = 0
     /// What happens before a stretch is read.
     var beforeRead: (@LoopActor () async throws -> Void)?
+    /// Tries to read stretches.
+    private(set) var readCount = 0
     /// Tries to put stretches.
     private(set) var tryCount = 0
     private let folder: SharedFolderContents
@@ -50,6 +52,7 @@ final class ScriptedPlace: WholeContents {
     }
 
     func read(_ stretch: Stretch) async throws -> [UInt8] {
+        readCount += 1
         try await beforeRead?()
         return try await folder.read(stretch)
     }
