@@ -99,14 +99,21 @@ final class LocalContentStore: ContentStore {
             series: checkpoint.part == task ? checkpoint.series : nil)
     }
 
-    func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {
-        try await files.run { [folder] in
-            try staged.filter { file in
-                if try folder.holds(file) { return false }
-                try folder.removeAll(of: .file(file.id))
-                return true
+    func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
+        let looks = try? await files.run { [folder] in
+            staged.map { file in
+                Result {
+                    if try folder.holds(file) { return true }
+                    try folder.removeAll(of: .file(file.id))
+                    return false
+                }
             }
         }
+        var findings = StagedFindings()
+        for (file, look) in zip(staged, looks ?? []) {
+            findings.note(file, look)
+        }
+        return findings
     }
 }
 

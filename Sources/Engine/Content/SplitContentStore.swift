@@ -347,8 +347,10 @@ public final class SplitContentStore: ContentStore {
         return try await put(part, in: nil)
     }
 
-    /// As the port says: nothing is removed before all have been looked at.
-    public func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {
+    /// As the port says: nothing is removed before all have been looked at, and nothing at all where
+    /// the place is away.
+    public func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
+        var findings = StagedFindings()
         var damaged: [StagedFile] = []
         var returning: [StagedFile] = []
         for start in stride(from: 0, to: staged.count, by: Self.lookCount) {
@@ -357,16 +359,33 @@ public final class SplitContentStore: ContentStore {
                 (file, LoopActor.start { [self] in try await look(at: file) })
             }
             for (file, look) in looks {
-                switch try await look.value {
-                case .sound: break
-                case .returns: returning.append(file)
-                case .damaged: damaged.append(file)
+                switch await look.result {
+                case .success(.sound): findings.sound.append(file)
+                case .success(.returns): returning.append(file)
+                case .success(.damaged): damaged.append(file)
+                case .failure(let error): findings.note(file, .failure(error))
                 }
             }
+            if (findings.failure as? FileError)?.isAway == true { return findings }
         }
-        for file in returning { try await makePart(of: file) }
-        try await remove(damaged.map(\.content))
-        return damaged
+        // One by one: of each it must be known what has become of it.
+        for file in returning {
+            do {
+                try await makePart(of: file)
+                findings.note(file, .success(true))
+            } catch {
+                findings.note(file, .failure(error))
+            }
+        }
+        for file in damaged {
+            do {
+                try await remove([file.content])
+                findings.note(file, .success(false))
+            } catch {
+                findings.note(file, .failure(error))
+            }
+        }
+        return findings
     }
 
     private enum Finding {

@@ -130,10 +130,7 @@ public protocol ContentStore: Sendable {
     ) async throws -> Int64?
     /// Holds the records of staged files against what is here, and removes what is less than its
     /// record says. A whole file whose record is that of a part is made a part again.
-    ///
-    /// - Returns: the records of those that were removed.
-    /// - Throws: `FileError`.
-    func removeDamaged(among files: [StagedFile]) async throws -> [StagedFile]
+    func removeDamaged(among files: [StagedFile]) async -> StagedFindings
     /// The gateway stops: what waits for a place that cannot be reached waits no longer.
     func stopWaiting()
 }
@@ -181,6 +178,28 @@ extension ContentStore {
     func openKnown(_ name: ContentName) async throws -> any OpenContent {
         guard let content = try await open(name) else { throw FileError("open", code: ENOENT) }
         return content
+    }
+}
+
+/// What has become of staged files that were held against what is here.
+public struct StagedFindings: Sendable {
+    /// Those of which there is what their records say.
+    public var sound: [StagedFile] = []
+    /// Those that were removed, as there was less.
+    public var removed: [StagedFile] = []
+    /// Why nothing is known of the others: a `FileError`, the first one. Nil where there are none.
+    public var failure: (any Error)?
+
+    /// Nothing is known yet.
+    public init() {}
+
+    /// Takes note of whether a file is sound, or of why that is not known.
+    mutating func note(_ file: StagedFile, _ isSound: Result<Bool, any Error>) {
+        switch isSound {
+        case .success(true): sound.append(file)
+        case .success(false): removed.append(file)
+        case .failure(let error): failure = failure ?? error
+        }
     }
 }
 

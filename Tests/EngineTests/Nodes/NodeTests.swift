@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -470,17 +471,17 @@ struct NodeTests {
         #expect(downloaded.count == bytes.count && Pattern.firstDifference(in: downloaded) == nil)
     }
 
-    @Test @LoopActor
-    func `a file whose place is away is appended to once that is back, and nobody else waits`()
-        async throws
-    {
+    @Test(arguments: [ENOTCONN, EIO]) @LoopActor
+    func `a file whose place is away, or fails, is appended to once that is back`(
+        code: CInt
+    ) async throws {
         let (first, second) = (try await node(1), try await node(2))
         _ = try await place(of: first.tenant, at: first)
         let file = try await first.file()
         let bytes = Pattern.bytes(count: 200_000)
         try await first.append(Array(bytes.prefix(100_000)), to: file)
 
-        second.place?.wholeFailure = FileError("open", code: ENOTCONN)
+        second.place?.wholeFailure = FileError("open", code: code)
         let service = try #require(first.gateway.nodes)
         _ = try await service.setDraining(true, of: service.own)
         try await eventually("the tenant to arrive") {
