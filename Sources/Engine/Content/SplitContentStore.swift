@@ -16,6 +16,8 @@ public final class SplitContentStore: ContentStore {
         var putting: ContentName?
         /// It was removed while it was put, or others go on with it.
         var isUnwanted = false
+        /// What is being put is in its place, and its part is on its way out.
+        var isThere = false
         /// What is being removed, each time that it is.
         var removing: [ContentName] = []
         var waiters = Waiters()
@@ -78,25 +80,26 @@ public final class SplitContentStore: ContentStore {
         defer {
             work[owner]?.putting = nil
             work[owner]?.isUnwanted = false
+            work[owner]?.isThere = false
             settle(owner)
         }
         if case .task(let task) = owner { part.ahead = await ahead.settled(task) }
         try await files.run(on: part.lane) { [part] in try part.settle() }
         do {
             try await whole.put(part) { work[owner]?.isUnwanted != true }
+            if !isShared, work[owner]?.isUnwanted != true {
+                work[owner]?.isThere = true
+                try await files.run(on: part.lane) { [folder] in
+                    try folder.remove(owner.id, .part)
+                }
+            }
+            // Behind the last wait: who removes it later finds nothing being put.
+            if work[owner]?.isUnwanted == true { throw FileError("put", code: ENOENT) }
         } catch  where work[owner]?.isUnwanted == true {
             try? await whole.remove([name])
             throw error
         }
-        guard work[owner]?.isUnwanted != true else {
-            try await whole.remove([name])
-            throw FileError("put", code: ENOENT)
-        }
-        if isShared {
-            leftParts[owner] = part.lane
-        } else {
-            try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
-        }
+        if isShared { leftParts[owner] = part.lane }
         return series
     }
 
@@ -304,7 +307,8 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func giveUpPut(of owner: ContentOwner) {
-        if work[owner]?.putting != nil { work[owner]?.isUnwanted = true }
+        guard let state = work[owner], state.putting != nil, !state.isThere else { return }
+        work[owner]?.isUnwanted = true
     }
 
     /// As the port says.
