@@ -90,6 +90,19 @@ struct SharedFolderTests {
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
             try await bench.store.list([.whole])
         }
+        // Nor is it said to have been removed, or not to be there to be copied.
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.shared.remove([ContentName(Self.task)])
+        }
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.shared.remove([
+                Stretch(of: TaskID(rawValue: 7), in: 1, 0..<4096)
+            ])
+        }
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.store.copy(
+                ContentName(Self.task), to: .entry(CacheEntryID(rawValue: 7)))
+        }
         let end = LoopActor.start { _ = try await spool.finish() }
         try await bench.isAsked()
         #expect(try bench.files(in: bench.directory.file("content")).count == 1)
