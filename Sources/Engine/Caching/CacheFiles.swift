@@ -75,6 +75,11 @@ struct CacheFiles {
     /// Removes files; what stays is swept up.
     func remove(_ ids: [CacheEntryID]) async {
         guard !ids.isEmpty else { return }
-        try? await contents.remove(ids.map { .entry($0) })
+        do {
+            try await contents.remove(ids.map { .entry($0) })
+        } catch {
+            log.write(
+                .warning, "stored responses cannot be removed yet", ["error": .words("\(error)")])
+        }
     }
 }

@@ -34,6 +34,8 @@ public final class SplitContentStore: ContentStore {
     private var leftParts: [ContentOwner: Int] = [:]
     /// Those of them that are being removed.
     private var leavingParts: [ContentOwner: Task<Void, Never>] = [:]
+    /// What was to be removed from the place, and could not be.
+    private var owed: Set<ContentName> = []
     /// Where other machines may have got what this one has; nil where there are none.
     public var claim: (any ContentClaim)? {
         didSet { ahead.claim = claim }
@@ -77,6 +79,7 @@ public final class SplitContentStore: ContentStore {
             await withCheckedContinuation { work[owner]?.waiters.add($0) }
         }
         work[owner, default: Work()].putting = name
+        owed.remove(name)
         defer {
             work[owner]?.putting = nil
             work[owner]?.isUnwanted = false
@@ -96,7 +99,7 @@ public final class SplitContentStore: ContentStore {
             // Behind the last wait: who removes it later finds nothing being put.
             if work[owner]?.isUnwanted == true { throw FileError("put", code: ENOENT) }
         } catch  where work[owner]?.isUnwanted == true {
-            try? await whole.remove([name])
+            await removing(name) { try await removeWhole([name]) }
             throw error
         }
         if isShared { leftParts[owner] = part.lane }
@@ -110,11 +113,14 @@ public final class SplitContentStore: ContentStore {
         {
             return nil
         }
+        // Another node may have put it again.
+        guard isShared || !owed.contains(content) else { return nil }
         return try await whole.open(content)
     }
 
     /// As the port says.
     public func copy(_ source: ContentName, to target: ContentName) async throws {
+        owed.remove(target)
         try await whole.copy(source, to: target)
     }
 
@@ -132,7 +138,7 @@ public final class SplitContentStore: ContentStore {
             failure = error
         }
         do {
-            try await whole.remove(asked)
+            try await removeWhole(asked)
         } catch {
             failure = failure ?? error
         }
@@ -149,7 +155,7 @@ public final class SplitContentStore: ContentStore {
         }
         parts.discard(content, behind: lane) { [self] in
             LoopActor.start { [self] in
-                try? await removeOwn(content)
+                await removing(content) { try await removeOwn(content) }
                 endRemoval(content)
                 completion?()
             }
@@ -165,14 +171,45 @@ public final class SplitContentStore: ContentStore {
         }
         guard beginRemoval(entry.name, isSwept: true) else { return }
         LoopActor.start { [self] in
-            try? await removeOwn(entry.name)
+            await removing(entry.name) { try await removeOwn(entry.name) }
             endRemoval(entry.name)
         }
     }
 
     /// Removes a whole content, unless another machine relies on it by now.
     private func removeOwn(_ content: ContentName) async throws {
-        if await claim?.settled() != false { try await whole.remove([content]) }
+        if await claim?.settled() != false { try await removeWhole([content]) }
+    }
+
+    /// Removes whole contents, or owes it.
+    private func removeWhole(_ contents: [ContentName]) async throws {
+        do {
+            try await whole.remove(contents)
+            owed.subtract(contents)
+        } catch {
+            owed.formUnion(contents)
+            throw error
+        }
+    }
+
+    /// Removes a content for one who does not hear of a failure. An outage is told once.
+    private func removing(
+        _ content: ContentName, _ remove: @LoopActor () async throws -> Void
+    ) async {
+        let isTold = !owed.subtracting([content]).isEmpty
+        do {
+            try await remove()
+        } catch {
+            guard !isTold else { return }
+            log.write(
+                .warning, "a content cannot be removed: housekeeping tries it again",
+                ["content": .name("\(content.owner.id)"), "error": .words("\(error)")])
+        }
+    }
+
+    /// As the port says.
+    public func owesRemoval(of content: ContentName) -> Bool {
+        owed.contains(content) || whole.leftBehind.contains(content)
     }
 
     /// - Parameters:
@@ -210,11 +247,13 @@ public final class SplitContentStore: ContentStore {
     /// As the port says; asks the place only for what is there.
     public func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry] {
         let elsewhere: Set<ContentKind> = [.whole, .ahead]
-        var entries = try await parts.list(kinds.subtracting(elsewhere))
-        if !kinds.isDisjoint(with: elsewhere) {
-            entries += try await whole.list().filter { kinds.contains($0.kind) }
-        }
-        return entries
+        let entries = try await parts.list(kinds.subtracting(elsewhere))
+        guard !kinds.isDisjoint(with: elsewhere) else { return entries }
+        let owedBefore = owed
+        let found = try await whole.list()
+        // What is not there any more is not owed, either.
+        owed.subtract(owedBefore.subtracting(found.lazy.filter { $0.kind == .whole }.map(\.name)))
+        return entries + found.filter { kinds.contains($0.kind) }
     }
 
     /// As the port says.
@@ -252,7 +291,7 @@ public final class SplitContentStore: ContentStore {
                 ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
         }
         try await makePart(of: .task(task), from: content, length: content.length)
-        try await whole.remove([.task(source)])
+        try await removeWhole([.task(source)])
         if let series = checkpoint.series { ahead.forget(source, in: series) }
         return DownloadCheckpoint(point: checkpoint.point, part: task)
     }

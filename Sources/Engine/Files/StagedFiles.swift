@@ -234,7 +234,7 @@ final class StagedFiles {
             try await contents.remove([content])
             room.look()
         } catch {
-            // The next start sweeps up what has no record.
+            // What has no record is swept up.
             log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
         }
     }

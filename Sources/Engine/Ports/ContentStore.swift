@@ -37,7 +37,8 @@ public protocol ContentStore: Sendable {
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
     func remove(_ contents: [ContentName]) async throws
-    /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up.
+    /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up. Here, by
+    /// the next start; elsewhere it is owed (`owesRemoval`).
     ///
     /// - Parameters:
     ///   - content: what goes.
@@ -47,6 +48,9 @@ public protocol ContentStore: Sendable {
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
     /// As `discard`, for one that `list` has told of, be it a part that was kept.
     func discard(_ entry: ContentEntry)
+    /// Whether a whole content was to be removed by this process, and could not be, as its place was
+    /// away: `discard` tries it again. Not one that was put again since.
+    func owesRemoval(of content: ContentName) -> Bool
     /// All that is here of some kinds, in no order: for housekeeping.
     ///
     /// - Throws: `FileError`.
@@ -160,6 +164,9 @@ extension ContentStore {
 
     /// What is put is the part itself.
     public func forgetPart(of owner: ContentOwner) {}
+
+    /// What is here is not away.
+    public func owesRemoval(of content: ContentName) -> Bool { false }
 
     /// Nothing that is put takes long.
     public func giveUpPut(of owner: ContentOwner) {}

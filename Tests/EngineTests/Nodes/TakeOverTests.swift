@@ -1,3 +1,4 @@
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -189,5 +190,47 @@ struct TakeOverTests {
             try shared.wholeContents(of: stray).isEmpty
         }
         #expect(try shared.wholeContents(of: odd).count == 1)
+    }
+
+    @Test @LoopActor
+    func `what a node could not remove it removes later, however old it is, unless it is needed`()
+        async throws
+    {
+        let first = try await node(1)
+        let place = try #require(first.place)
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let tasks = [
+            try await download(first.tenant, at: first),
+            try await download(first.tenant, at: first),
+        ]
+        for number in 0..<2 {
+            try await first.network.attempt(number).answer(200, [:], Pattern.bytes(count: 400_000))
+            _ = try await first.finished(tasks[number])
+            try shared.age(tasks[number], by: 86_400, before: clock)
+        }
+        await first.gateway.housekeeper.makeRound()
+        clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        await first.quiet()
+
+        place.wholeFailure = FileError("open", code: EHOSTDOWN)
+        let contents = first.gateway.tasks.directory.services.contents
+        let gone = try await first.task(tasks[0]).contentName
+        try await first.gateway.tasks.delete(tasks[0], of: first.tenant)
+        // This one is in use all the same.
+        let name = try await first.task(tasks[1]).contentName
+        await withCheckedContinuation { continuation in
+            contents.discard(name, behind: nil) { continuation.resume() }
+        }
+        try await eventually("the other try") { contents.owesRemoval(of: gone) }
+        place.wholeFailure = nil
+        #expect(try shared.wholeContents(of: tasks[0]).count == 1)
+        clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the first one to go") {
+            try shared.wholeContents(of: tasks[0]).isEmpty
+        }
+        await first.quiet()
+        #expect(try shared.wholeContents(of: tasks[1]).count == 1)
     }
 }
