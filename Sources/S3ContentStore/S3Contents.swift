@@ -21,6 +21,8 @@ public final class S3Contents: WholeContents {
     private let uploader: S3Uploader
     private let sizes: S3Sizes
     private var readers: [ContentName: Readers] = [:]
+    /// As the port says.
+    public private(set) var leftBehind: Set<ContentName> = []
     /// When the mark was last seen, so that what is missing is missing.
     private var markSeenAt: ContinuousClock.Instant?
     private let log = Log("contents.s3")
@@ -127,6 +129,7 @@ public final class S3Contents: WholeContents {
     /// As the port says.
     public func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
         let name = part.name
+        leftBehind.remove(name)
         try await asking { [self] in
             try await uploader.put(part, as: key(name), while: isWanted)
         }
@@ -136,7 +139,9 @@ public final class S3Contents: WholeContents {
 
     /// As the port says.
     public func open(_ content: ContentName) async throws -> (any OpenContent)? {
-        guard readers[content]?.isDoomed != true else { return nil }
+        guard readers[content]?.isDoomed != true, !leftBehind.contains(content) else {
+            return nil
+        }
         readers[content, default: Readers()].count += 1
         do {
             let head = try await asking { [self] in try await objects.head(key(content)) }
@@ -164,13 +169,16 @@ public final class S3Contents: WholeContents {
         }
         readers[content] = nil
         guard state.isDoomed else { return }
+        leftBehind.insert(content)
         LoopActor.start { [self] in
+            guard leftBehind.contains(content) else { return }  // it was put anew
             do throws(S3Failure) {
                 try await objects.remove([key(content)])
+                leftBehind.remove(content)
             } catch {
-                // The next start sweeps it up.
                 log.write(
-                    .warning, "a content stays on S3", ["error": .words("\(error.fileError)")])
+                    .warning, "a content stays on S3 until housekeeping removes it",
+                    ["error": .words("\(error.fileError)")])
             }
         }
     }
@@ -178,6 +186,7 @@ public final class S3Contents: WholeContents {
     /// As the port says: S3 copies it, by itself.
     public func copy(_ source: ContentName, to target: ContentName) async throws {
         guard readers[source]?.isDoomed != true else { throw FileError("CopyObject", code: ENOENT) }
+        leftBehind.remove(target)
         try await asking { [self] in
             guard let head = try await objects.head(key(source)) else {
                 throw S3Failure("HeadObject", .missing)
@@ -198,6 +207,7 @@ public final class S3Contents: WholeContents {
         }
         let removed = keys
         try await asking { [self] in try await objects.remove(removed) }
+        leftBehind.subtract(contents)
     }
 
     /// As the port says.

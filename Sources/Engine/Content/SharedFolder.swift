@@ -76,13 +76,48 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Makes a second file of a content.
+    /// Gives a content a second name where the file system has such, else makes a second file of it.
     func copy(_ source: ContentName, to target: ContentName) throws {
+        do {
+            try folder.link(source, as: target)
+        } catch let error as FileError where error.code == ENOENT {
+            try requireMark()
+            throw error
+        } catch let error as FileError
+            where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code)
+        {
+            try makeCopy(source, to: target)
+        }
+    }
+
+    private func makeCopy(_ source: ContentName, to target: ContentName) throws {
         let path = folder.path(of: target)
         let draft = Self.draft(of: path)
         try FileCopy.copy(folder.path(of: source), to: draft)
         guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
         try Folder.sync(Folder.parent(of: path))
+    }
+
+    /// Removes contents; those that are not there are fine too, in a folder that has its mark.
+    func remove(_ contents: [ContentName]) throws {
+        try remove(contents.map { folder.path(of: $0) })
+    }
+
+    /// The same with stretches.
+    func remove(_ stretches: [Stretch]) throws { try remove(stretches.map { path(of: $0) }) }
+
+    private func remove(_ paths: [String]) throws {
+        var failure: FileError?
+        var isIncomplete = false
+        for path in paths where unlink(path) != 0 {
+            if errno == ENOENT {
+                isIncomplete = true
+            } else {
+                failure = failure ?? FileError("unlink", code: errno)
+            }
+        }
+        if let failure { throw failure }
+        if isIncomplete { try requireMark() }
     }
 
     /// Writes a file under another name, and gives it its own once the disk has it.

@@ -11,8 +11,15 @@ final class StagedFiles {
     private var damaged: [FileID: TenantID] = [:]
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
+    /// What of a tenant has yet to be held against what is there.
+    private struct Unverified {
+        var files: Set<FileID> = []
+        /// Whether it could not be, which was told.
+        var hasFailed = false
+    }
+
     /// Files whose records have yet to be held against what is there: nothing is appended to them.
-    private var unverified: [TenantID: Set<FileID>] = [:]
+    private var unverified: [TenantID: Unverified] = [:]
     /// The tenants whose files are held against it just now.
     private var verifications: [TenantID: Task<Void, Never>] = [:]
     private lazy var verifyAgain = LoopTimer { [weak self] in
@@ -226,7 +233,7 @@ final class StagedFiles {
             try await contents.remove([content])
             room.look()
         } catch {
-            // The next start sweeps up what has no record.
+            // What has no record is swept up.
             log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
         }
     }
@@ -268,7 +275,8 @@ final class StagedFiles {
 
     /// Returns when what is here of a file is what its record tells.
     ///
-    /// - Throws: `tenantIsMoving` where that cannot be found out now, as its place is away.
+    /// - Throws: `tenantIsMoving` where that cannot be found out now, as its place is away, or it
+    ///   cannot be read.
     func verified(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
         guard isUnverified(id, of: tenant) else { return }
         await verification(of: tenant).value
@@ -276,7 +284,7 @@ final class StagedFiles {
     }
 
     private func isUnverified(_ id: FileID, of tenant: TenantID) -> Bool {
-        unverified[tenant]?.contains(id) ?? false
+        unverified[tenant]?.files.contains(id) ?? false
     }
 
     /// Nothing is appended to files before they have been looked for.
@@ -284,12 +292,12 @@ final class StagedFiles {
     /// - Parameter tenants: whose; nil for all.
     func requireVerification(of tenants: Set<TenantID>?) {
         for file in files.values.map(\.newest) where tenants?.contains(file.tenant) ?? true {
-            unverified[file.tenant, default: []].insert(file.id)
+            unverified[file.tenant, default: Unverified()].files.insert(file.id)
         }
     }
 
-    /// Holds the records of files against what is there, one tenant after the other. Those whose
-    /// place is away are looked for again later.
+    /// Holds the records of files against what is there, one tenant after the other. Those that
+    /// cannot be looked at, as their place is away for one, are looked for again later.
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
     func recover() async {
@@ -311,25 +319,30 @@ final class StagedFiles {
     }
 
     private func verify(_ tenant: TenantID) async {
-        let records = (unverified[tenant] ?? []).compactMap { files[$0]?.newest }
-        do {
-            for record in try await contents.removeDamaged(among: records) {
-                guard var file = files[record.id]?.newest, !deleting.contains(file.id)
-                else { continue }
-                log.write(
-                    .error, "a staged file is damaged: its upload begins anew",
-                    ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
-                file.length = 0
-                file.isComplete = false
-                quota.fit(file)
-                put(file)
-            }
-        } catch let error as FileError where error.isAway {
-            return  // the place itself says so, once
-        } catch {
-            log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])
+        let records = (unverified[tenant]?.files ?? []).compactMap { files[$0]?.newest }
+        let found = await contents.removeDamaged(among: records)
+        for record in found.removed {
+            guard var file = files[record.id]?.newest, !deleting.contains(file.id)
+            else { continue }
+            log.write(
+                .error, "a staged file is damaged: its upload begins anew",
+                ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
+            file.length = 0
+            file.isComplete = false
+            quota.fit(file)
+            put(file)
         }
-        unverified[tenant] = nil
+        guard var rest = unverified[tenant] else { return }
+        rest.files.subtract((found.sound + found.removed).map(\.id))
+        rest.files = rest.files.filter { files[$0] != nil }
+        // That its place is away the place itself says, once.
+        if let error = found.failure, !rest.hasFailed, (error as? FileError)?.isAway != true {
+            rest.hasFailed = true
+            log.write(
+                .error, "staged files cannot be looked at: it is tried again",
+                ["tenant": .number(Int(tenant.rawValue)), "error": .words("\(error)")])
+        }
+        unverified[tenant] = rest.files.isEmpty ? nil : rest
     }
 
     /// Looks for no more files; the gateway is about to stop.

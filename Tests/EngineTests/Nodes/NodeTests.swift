@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -404,16 +405,16 @@ struct NodeTests {
         try await bench.finishSecondHalf(of: retried, by: again, at: second)
     }
 
-    @Test @LoopActor
-    func `a file whose place is away is appended to once that is back, and nobody else waits`()
-        async throws
-    {
+    @Test(arguments: [ENOTCONN, EIO]) @LoopActor
+    func `a file whose place is away, or fails, is appended to once that is back`(
+        code: CInt
+    ) async throws {
         let (first, second) = try await bench.pair()
         let file = try await first.file()
         let bytes = Pattern.bytes(count: 200_000)
         try await first.append(Array(bytes.prefix(100_000)), to: file)
 
-        second.place?.wholeFailure = FileError("open", code: ENOTCONN)
+        second.place?.wholeFailure = FileError("open", code: code)
         try await bench.drain(first)
         try await bench.arrival(of: first.tenant, at: second)
         let refused = await #expect(throws: UploadInterruption.self) {

@@ -1,3 +1,4 @@
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -175,5 +176,47 @@ struct TakeOverTests {
             try bench.shared.wholeContents(of: stray).isEmpty
         }
         #expect(try bench.shared.wholeContents(of: odd).count == 1)
+    }
+
+    @Test @LoopActor
+    func `what a node could not remove it removes later, however old it is, unless it is needed`()
+        async throws
+    {
+        let first = try await bench.node(1)
+        let place = try #require(first.place)
+        #expect(try await bench.place(of: first.tenant, at: first) == .here)
+        let tasks = [
+            try await download(first.tenant, at: first),
+            try await download(first.tenant, at: first),
+        ]
+        for number in 0..<2 {
+            try await first.network.attempt(number).answer(200, [:], Pattern.bytes(count: 400_000))
+            _ = try await first.finished(tasks[number])
+            try bench.shared.age(tasks[number], by: 86_400, before: bench.clock)
+        }
+        await first.gateway.housekeeper.makeRound()
+        bench.clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        await first.quiet()
+
+        place.wholeFailure = FileError("open", code: EHOSTDOWN)
+        let contents = first.gateway.tasks.directory.services.contents
+        let gone = try await first.task(tasks[0]).contentName
+        try await first.gateway.tasks.delete(tasks[0], of: first.tenant)
+        // This one is in use all the same.
+        let name = try await first.task(tasks[1]).contentName
+        await withCheckedContinuation { continuation in
+            contents.discard(name, behind: nil) { continuation.resume() }
+        }
+        try await eventually("the other try") { contents.owesRemoval(of: gone) }
+        place.wholeFailure = nil
+        #expect(try bench.shared.wholeContents(of: tasks[0]).count == 1)
+        bench.clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the first one to go") {
+            try bench.shared.wholeContents(of: tasks[0]).isEmpty
+        }
+        await first.quiet()
+        #expect(try bench.shared.wholeContents(of: tasks[1]).count == 1)
     }
 }
