@@ -302,6 +302,25 @@ def test_a_command_for_files_does_not_go_with_standard_output(person):
 # Lists
 
 
+def test_a_command_for_files_does_not_go_with_a_task_that_is_there(person):
+    refused = person.run("get", "--task", "tsk_1", "--on-complete", "touch x")
+    assert refused.returncode == 64 and "--task goes with" in refused.stderr
+
+
+def test_a_task_whose_bytes_were_read_while_they_came_costs_no_file(user, own, origin):
+    (url,) = served(origin, "/a")
+    made = own.post(
+        "/v1/sessions/shared/tasks", 201, type="data", resume=True, delivery="stream", request={"url": url}
+    ).json()["id"]
+    assert own.client.get(f"/v1/tasks/{made}/content").content == CONTENT
+    eventually(lambda: own.get(f"/v1/tasks/{made}")["state"] == "completed", "the end")
+    (user.folder / "a").write_bytes(b"good")
+    ended = user.run("get", "--task", made, "-f", "-o", "a")
+    assert ended.returncode == 64 and "has kept nothing" in ended.stderr, ended.stderr
+    assert (user.folder / "a").read_bytes() == b"good" and user.names() == ["a"]
+    assert own.get(f"/v1/tasks/{made}")["state"] == "completed"
+
+
 def test_a_list_that_was_interrupted_is_gone_on_with(person, origin):
     quick = served(origin, "/one", "/two")
     held = Held(origin, "/three")

@@ -115,7 +115,7 @@ struct Get: ParsableCommand {
     }
 
     private func validateTask() throws {
-        guard !download.isAnything, background == nil, !describesTransfer else {
+        guard !download.isAnything, background == nil, onComplete == nil, !describesTransfer else {
             throw ValidationError(
                 "--task goes with --output, --directory, --force, --quiet and --json only")
         }
