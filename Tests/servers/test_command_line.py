@@ -10,6 +10,7 @@ import stat
 import subprocess
 import threading
 
+import httpx
 import pytest
 
 from daemon import eventually, free_ports
@@ -473,3 +474,45 @@ def test_transfers_side_by_side_outlive_their_private_gateway(person, origin):
     assert command.returncode == 0, errors
     assert person.names() == ["0", "1", "2", "3"]
     assert all((person.folder / name).read_bytes() == CONTENT for name in person.names())
+
+
+# A receiver of webhooks
+
+
+def listener(user, *words):
+    """A command that listens, and where."""
+    command = user.start("webhooks", "listen", *words)
+    line = command.stderr.readline()
+    assert line.startswith("Listening on http://"), line
+    return command, line.split()[2]
+
+
+@pytest.mark.parametrize("timestamp", ["-9223372036854775808", "9223372036854775807", "0", "x"])
+def test_no_timestamp_ends_a_receiver_of_webhooks(user, timestamp):
+    user.environment["FERRY_WEBHOOK_SECRET"] = "whsec_" + "A" * 32
+    command, address = listener(user)
+    fields = {"webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": "v1,AA=="}
+    for _ in range(2):
+        assert httpx.post(address, content=b"{}", headers=fields, trust_env=False).status_code == 401
+    command.send_signal(signal.SIGINT)
+    assert command.wait(TIME_LIMIT) == 0
+
+
+def test_a_webhook_is_taken_away_however_early_ctrl_c_is(person, origin):
+    asked, gate = threading.Event(), threading.Event()
+
+    def made(request):
+        asked.set()
+        gate.wait(TIME_LIMIT)
+        secret = "whsec_" + "A" * 32
+        return Answer(json.dumps({"id": "whk_1", "url": "http://127.0.0.1/", "secret": secret, "state": "active"}).encode(), 201)
+
+    origin.on("/v1/webhooks", made)
+    origin.on("/v1/webhooks/whk_1", Answer(status=204))
+    person.environment["FERRY_TOKEN"] = "fry_t"
+    command = person.start("webhooks", "listen", "--gateway", origin.url("").rstrip("/"))
+    assert asked.wait(TIME_LIMIT)
+    command.send_signal(signal.SIGINT)
+    gate.set()
+    assert command.wait(TIME_LIMIT) == 0, command.stderr.read()
+    assert [request.method for request in origin.seen("/v1/webhooks/whk_1")] == ["DELETE"]
