@@ -385,7 +385,8 @@ def test_a_person_without_home_is_known_to_the_system(person, origin):
 def test_proxies_of_the_environment_are_taken_by_a_private_gateway(person, origin):
     origin.on("/a", Answer(CONTENT))
     (url,) = served(origin, "/b")
-    person.environment |= {"http_proxy": origin.url(""), "no_proxy": "127.0.0.1"}
+    unreadable = "192.168.0.0/255.255.0.0,10.0.0.0/33,a/b,fe80::1%eth0," + "a" * 254
+    person.environment |= {"http_proxy": origin.url(""), "no_proxy": f"127.0.0.1,169.254/16,{unreadable}"}
     ended = person.run("get", "http://ferry.example/a")
     assert ended.returncode == 0, ended.stderr
     assert origin.seen("/a")[0].target == "http://ferry.example/a"
