@@ -33,6 +33,18 @@ public final class EventStream {
     /// Whether the present connection has been answered.
     public var isConnected: Bool { exchange?.isAccepted == true }
 
+    /// The number of the newest event when the present connection was answered; nil before, and
+    /// where the gateway does not tell.
+    var newestNumber: Int64? {
+        guard isConnected else { return nil }
+        return exchange?.header("Ferry-Last-Event-ID").flatMap(EventStream.number)
+    }
+
+    /// The number in an event's id, which is behind its last full stop.
+    static func number(of id: String) -> Int64? {
+        id.split(separator: ".").last.flatMap { Int64($0) }
+    }
+
     /// Whether the connection was lost, and there is no other one yet.
     var isAway: Bool { absentSince != nil && !isConnected }
 
