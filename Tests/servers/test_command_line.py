@@ -303,8 +303,9 @@ def test_a_command_for_files_does_not_go_with_standard_output(person):
 # Lists
 
 
-def test_a_command_for_files_does_not_go_with_a_task_that_is_there(person):
-    refused = person.run("get", "--task", "tsk_1", "--on-complete", "touch x")
+@pytest.mark.parametrize("words", [["--on-complete", "touch x"], ["-j2"]])
+def test_what_a_collection_of_a_task_would_not_heed_is_refused(person, words):
+    refused = person.run("get", "--task", "tsk_1", *words)
     assert refused.returncode == 64 and "--task goes with" in refused.stderr
 
 

@@ -2,8 +2,8 @@
 /// file, once the task has completed.
 ///
 /// The file gets its name when it is whole; then the task is deleted. Whatever else happens, the
-/// task stays as it is, and goes on: the same command fetches it later. In place of a data task that
-/// has become a download there is that one.
+/// task stays as it is, and goes on: the same command fetches it later. Of a data task that has
+/// become a download that one is fetched.
 public struct TaskCollection {
     private let id: String
     private let output: String?
