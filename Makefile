@@ -46,23 +46,19 @@ build-tests: toolchain
 	$(SWIFT) build --build-tests
 
 test: build-tests ## all tests, the contract checks, real servers against a live gateway, the page in a browser
-	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own; so has
-	# what must not be late.
-	@SWIFT="$(SWIFT)" Tests/suite --skip '^(HTTP|TLS|Curl|Engine|Client|Gateway)Tests\.'
+	# Two at a time, since half of what they do is waiting. What holds up the loop, or blocks threads by
+	# waiting for processes, has a process of its own; so has what must not be late.
+	@SWIFT="$(SWIFT)" Tests/side-by-side \
+		"Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'" \
+		"Tests/suite --skip '^(HTTP|TLS|Curl|Engine|Client|Gateway)Tests\.' \
+		&& Tests/suite --filter '^EngineTests\.' && Tests/suite --filter '^ClientTests\.' \
+		&& Tests/suite --filter '^GatewayTests\.ShownChange'"
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^(HTTP|TLS)Tests\.'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^CurlTests\.'
-	@SWIFT="$(SWIFT)" Tests/suite --filter '^EngineTests\.'
-	@SWIFT="$(SWIFT)" Tests/suite --filter '^ClientTests\.'
-	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'
-	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.ShownChange'
-	# Side by side: all three wait more than they compute, and each has servers of its own.
-	@{ Tests/contract/run $(DEBUG) && Tests/servers/run $(DEBUG) -k 'http2 or tls or nodes'; } \
-		>.build/contract.log 2>&1 & contract=$$!; \
-	trap 'kill $$contract' INT TERM; \
-	Tests/servers/run $(DEBUG) -k 'not http2 and not tls and not nodes'; servers=$$?; \
-	Tests/page/run $(DEBUG); page=$$?; \
-	wait $$contract; contract=$$?; cat .build/contract.log; \
-	[ $$contract -eq 0 ] && [ $$servers -eq 0 ] && [ $$page -eq 0 ]
+	# These wait more than they compute, and each has servers of its own; a browser is waited for less long.
+	@Tests/side-by-side "Tests/servers/run $(DEBUG) --numprocesses 4 --dist worksteal" \
+		"Tests/contract/run $(DEBUG)"
+	@Tests/page/run $(DEBUG)
 
 test-cluster: toolchain ## the tests of several nodes alone, on PostgreSQL, with real servers
 	@.ci/setup test

@@ -35,6 +35,9 @@ extension ProblemDetails {
     /// way down, or gave the request up.
     var isPassing: Bool { [408, 429, 502, 503, 504].contains(status) }
 
+    /// Whether it is about who asks, or how much, and not about what is asked for.
+    var isOfCaller: Bool { [401, 403, 408, 429].contains(status) }
+
     /// Whether it is the resume data that cannot be used: another gateway's, damaged, or too old
     /// (rule S-36).
     var refusesResumeData: Bool {

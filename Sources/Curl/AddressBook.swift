@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -45,13 +44,15 @@ final class AddressBook {
     private enum Page {
         /// It may be in the queue still.
         case asked([Reader])
-        case known([IPAddress], until: ContinuousClock.Instant)
+        case known([IPAddress], until: Duration)
     }
 
     private let lookups: Lookups
     private let lifetime: Duration
     private let pageLimit: Int
     private let lookupLimit: Int
+    /// Reads the clock by which addresses grow old.
+    private let now: @LoopActor () -> Duration
     private var pages: [String: Page] = [:]
     /// How many threads look up for this book.
     private var lookupCount = 0
@@ -62,8 +63,10 @@ final class AddressBook {
     /// time.
     init(
         _ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000,
-        lookupLimit: Int = 8
+        lookupLimit: Int = 8,
+        now: @escaping @LoopActor () -> Duration = { .nanoseconds(LoopActor.loop.clock.now) }
     ) {
+        self.now = now
         self.lookupLimit = lookupLimit
         self.lookups = lookups
         self.lifetime = lifetime
@@ -82,7 +85,7 @@ final class AddressBook {
         let reader = Reader(isWaiting: isWaiting, goOn: goOn)
         if let known = Self.knownToAll(host) { return goOn(.success(known)) }
         switch pages[host] {
-        case .known(let addresses, let end) where ContinuousClock.now < end:
+        case .known(let addresses, let end) where now() < end:
             goOn(.success(addresses))
         case .asked(let others):
             pages[host] = .asked(others + [reader])
@@ -117,7 +120,7 @@ final class AddressBook {
     private func note(_ answer: Answer, of host: String) {
         guard case .asked(let waiting) = pages[host] else { return }
         pages[host] = (try? answer.get()).map {
-            .known($0, until: ContinuousClock.now + lifetime)
+            .known($0, until: now() + lifetime)
         }
         for reader in waiting { reader.goOn(answer) }
     }
@@ -139,39 +142,16 @@ final class AddressBook {
 
     /// getaddrinfo(3), in the order of RFC 6724.
     nonisolated static func askSystem(_ host: String) -> Answer {
-        var hints = addrinfo()
-        hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else {
+        switch SocketAddress.lookUp(host) {
+        case .success(let found):
+            let addresses = found.compactMap { IPAddress(networkBytes: $0.networkBytes) }
+            guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
+            return .success(addresses)
+        case .failure(let error):
             return .failure(
                 Failure(
-                    words: String(cString: gai_strerror(code)), isAnswer: isAnswer(code),
+                    words: error.words, isAnswer: error.isAnswer,
                     lacksDescriptors: SpareDescriptors.areLacking))
-        }
-        defer { freeaddrinfo(list) }
-        let entries = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }
-        let addresses = entries.compactMap { $0.flatMap { address(in: $0.pointee) } }
-        guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
-        return .success(addresses)
-    }
-
-    /// EAI_AGAIN and all else is that nobody could be asked, or that who was asked does not know.
-    nonisolated static func isAnswer(_ code: CInt) -> Bool {
-        code == EAI_NONAME || code == noAddress
-    }
-
-    /// EAI_NODATA of netdb.h, which shows it to those who ask for GNU's own only.
-    private nonisolated static let noAddress: CInt = -5
-
-    private nonisolated static func address(in entry: addrinfo) -> IPAddress? {
-        guard let name = entry.ai_addr else { return nil }
-        let bytes = UnsafeRawBufferPointer(start: name, count: Int(entry.ai_addrlen))
-        switch entry.ai_family {
-        case AF_INET: return IPAddress(networkBytes: bytes[4..<8])
-        case AF_INET6: return IPAddress(networkBytes: bytes[8..<24])
-        default: return nil
         }
     }
 }

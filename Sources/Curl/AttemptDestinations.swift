@@ -22,24 +22,24 @@ struct AttemptDestinations {
         self.gate = gate
     }
 
-    /// Whether a socket may be made; the address is nil where it is none of the internet's.
-    mutating func permitted(_ address: SocketAddress?) -> SocketAddress? {
-        guard let address, gate.mayConnect(to: address) else {
+    /// The socket, if it may be made; nil is one whose address is none of the internet's.
+    mutating func permitted(_ wanted: WantedSocket?) -> WantedSocket? {
+        guard let wanted, gate.mayMake(wanted) else {
             wasDenied = true
             return nil
         }
-        return address
+        return wanted
     }
 
     /// Makes a socket for libcurl, which takes `ccurl_socket_bad` for a failure.
-    mutating func makeSocket(for address: SocketAddress, in pool: CurlPool) -> CInt {
+    mutating func make(_ wanted: WantedSocket, in pool: CurlPool) -> CInt {
         do throws(FileError) {
-            let socket = try pool.makeSocket(for: address)
-            tried.append(address.ip)
+            let socket = try pool.make(wanted)
+            tried.append(wanted.ip)
             sockets.append(socket)
             return socket
         } catch {
-            if error.isOutOfDescriptors { lacksDescriptor = true } else { tried.append(address.ip) }
+            if error.isOutOfDescriptors { lacksDescriptor = true } else { tried.append(wanted.ip) }
             return ccurl_socket_bad
         }
     }

@@ -45,7 +45,7 @@ enum Callbacks {
 
     static let openSocket: curl_opensocket_callback = { context, purpose, address in
         guard purpose == CURLSOCKTYPE_IPCXN, let address else { return ccurl_socket_bad }
-        return attempt(context, SocketAddress(address)) { $0.openSocket($1) } ?? ccurl_socket_bad
+        return attempt(context, WantedSocket(address)) { $0.openSocket($1) } ?? ccurl_socket_bad
     }
 
     /// Of a transfer that is to make no connection.

@@ -162,15 +162,15 @@ final class CurlAttempt: Attempt {
 
     // MARK: Requests
 
-    /// CURLOPT_OPENSOCKETFUNCTION. The address is nil where it is none of the internet's.
-    func openSocket(_ address: SocketAddress?) -> CInt {
-        guard observer != nil, let pool, let address = destinations.permitted(address) else {
+    /// CURLOPT_OPENSOCKETFUNCTION; nil where the address is none of the internet's.
+    func openSocket(_ wanted: WantedSocket?) -> CInt {
+        guard observer != nil, let pool, let wanted = destinations.permitted(wanted) else {
             return ccurl_socket_bad
         }
         upload?.connects()
         tunnel.connects()
         clock.connects(sent: requestSize)
-        return destinations.makeSocket(for: address, in: pool)
+        return destinations.make(wanted, in: pool)
     }
 
     /// CURLOPT_SSL_CTX_FUNCTION: a connection is about to be made by TLS. False ends the transfer.

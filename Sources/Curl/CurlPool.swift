@@ -334,9 +334,9 @@ final class CurlPool: ConnectionPool {
     // MARK: Descriptors
 
     /// CURLOPT_OPENSOCKETFUNCTION.
-    func makeSocket(for address: SocketAddress) throws(FileError) -> CInt {
+    func make(_ wanted: WantedSocket) throws(FileError) -> CInt {
         guard let multi else { throw FileError("socket", code: EBADF) }
-        return try multi.makeSocket(for: address)
+        return try multi.make(wanted)
     }
 
     /// A connection for an attempt is there, on one of the sockets that were made for it.

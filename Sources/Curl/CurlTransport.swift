@@ -30,8 +30,8 @@ public final class CurlTransport: Transport {
     /// another way to make sockets.
     nonisolated init(
         _ settings: CurlSettings, asking ask: @escaping AddressBook.Resolver,
-        opener: @escaping OpenDescriptors.Opener = { address throws(FileError) in
-            try address.makeSocket()
+        opener: @escaping OpenDescriptors.Opener = { wanted throws(FileError) in
+            try wanted.make()
         }
     ) {
         LibcurlProcess.prepare()

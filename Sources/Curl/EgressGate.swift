@@ -47,9 +47,9 @@ final class EgressGate {
     }
 
     /// Before a socket is made.
-    func mayConnect(to address: SocketAddress) -> Bool {
-        policy.permits(address: address.ip, port: address.port)
-            && leaves(address.ip, port: address.port)
+    func mayMake(_ wanted: WantedSocket) -> Bool {
+        policy.permits(address: wanted.ip, port: wanted.port)
+            && leaves(wanted.ip, port: wanted.port)
     }
 
     /// Before a proxy is asked to connect there.

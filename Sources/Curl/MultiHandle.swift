@@ -114,8 +114,8 @@ final class MultiHandle {
     // MARK: What libcurl's callbacks ask
 
     /// CURLOPT_OPENSOCKETFUNCTION.
-    func makeSocket(for address: SocketAddress) throws(FileError) -> CInt {
-        let socket = try descriptors.makeSocket(for: address)
+    func make(_ wanted: WantedSocket) throws(FileError) -> CInt {
+        let socket = try descriptors.make(wanted)
         socketCount += 1
         return socket
     }

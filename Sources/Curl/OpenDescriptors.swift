@@ -11,7 +11,7 @@ internal import Loop
 @LoopActor
 final class OpenDescriptors {
     /// Makes a socket for an address, or throws why there is none.
-    typealias Opener = @LoopActor (SocketAddress) throws(FileError) -> CInt
+    typealias Opener = @LoopActor (WantedSocket) throws(FileError) -> CInt
 
     private struct Holder {
         weak var pool: CurlPool?
@@ -37,8 +37,8 @@ final class OpenDescriptors {
     // MARK: The count
 
     /// A socket for an address, which is counted until `noteClosed`.
-    func makeSocket(for address: SocketAddress) throws(FileError) -> CInt {
-        let socket = try opener(address)
+    func make(_ wanted: WantedSocket) throws(FileError) -> CInt {
+        let socket = try opener(wanted)
         noteOpened(1)
         return socket
     }

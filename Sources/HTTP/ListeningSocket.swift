@@ -29,14 +29,14 @@ struct ListeningSocket {
     private init(host: String, port: UInt16, _ wanted: ListenAddress) throws(ListenError) {
         let isVersion6 = host.contains(":")
         let descriptor = try ListeningSocket.make(isVersion6 ? AF_INET6 : AF_INET, wanted)
-        ListeningSocket.set(descriptor, SOL_SOCKET, SO_REUSEADDR)
+        SocketOption.turnOn(SO_REUSEADDR, SOL_SOCKET, of: descriptor)
         // Accepted sockets inherit these two: answers leave at once, and a peer that vanished
         // without a word is found out.
-        ListeningSocket.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
-        ListeningSocket.set(descriptor, SOL_SOCKET, SO_KEEPALIVE)
+        SocketOption.turnOn(TCP_NODELAY, CInt(IPPROTO_TCP), of: descriptor)
+        SocketOption.turnOn(SO_KEEPALIVE, SOL_SOCKET, of: descriptor)
         let result: CInt
         if isVersion6 {
-            ListeningSocket.set(descriptor, CInt(IPPROTO_IPV6), IPV6_V6ONLY)
+            SocketOption.turnOn(IPV6_V6ONLY, CInt(IPPROTO_IPV6), of: descriptor)
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
@@ -116,11 +116,6 @@ struct ListeningSocket {
             throw ListenError(operation: "socket", code: errno, address: wanted)
         }
         return descriptor
-    }
-
-    private static func set(_ descriptor: CInt, _ level: CInt, _ option: CInt) {
-        var on: CInt = 1
-        setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<CInt>.size))
     }
 
     /// Zero, or the error.

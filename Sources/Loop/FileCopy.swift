@@ -65,15 +65,6 @@ public enum FileCopy {
         try copy(source, to: target)
     }
 
-    /// Brings a folder's names to the disk.
-    /// - Throws: `FileError`.
-    public static func syncFolder(_ path: String) throws(FileError) {
-        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { throw FileError("open", code: errno) }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw FileError("fsync", code: errno) }
-    }
-
     private static func length(of descriptor: CInt) throws(FileError) -> Int64 {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError("fstat", code: errno) }

@@ -1,6 +1,3 @@
-internal import CEvent
-internal import Glibc
-
 /// Long work on the loop, cut into slices: between them sockets and timers have their turn.
 ///
 /// All work that is cut so has one slice in each turn of the loop together, in the order of asking;
@@ -24,22 +21,15 @@ public struct LoopSlice {
     /// Takes a slice: in this turn of the loop, unless another one has had it.
     public init() async {
         await LoopTurns.shared.take()
-        end = LoopSlice.now + LoopSlice.length
+        end = LoopClock.monotonic + LoopSlice.length
     }
 
     /// Gives the loop back if the slice is over, and goes on with the next one: to be called
     /// between pieces of work that are each a small part of a slice.
     public mutating func giveBackWhenOver() async {
-        guard LoopSlice.now >= end else { return }
+        guard LoopClock.monotonic >= end else { return }
         await LoopTurns.shared.take()
-        end = LoopSlice.now + LoopSlice.length
-    }
-
-    /// Nanoseconds of the monotonic clock.
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        end = LoopClock.monotonic + LoopSlice.length
     }
 }
 

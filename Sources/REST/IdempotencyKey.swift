@@ -65,6 +65,23 @@ extension Call {
             create)
     }
 
+    /// What an earlier request with the same key has created, as it is now; the kind is named where
+    /// it is gone.
+    ///
+    /// - Throws: 410 where `read` throws `noSuchTask` or the like.
+    func earlier<Created>(
+        _ kind: String, _ read: @LoopActor () async throws(GatewayError) -> Created
+    ) async throws(Problem) -> Created {
+        do throws(GatewayError) {
+            return try await read()
+        } catch .noSuchTask, .noSuchSession, .noSuchFile, .noSuchWebhook {
+            throw ProblemCode.creationForgotten.problem(
+                "The \(kind) that the first request with this Idempotency-Key has created is gone.")
+        } catch {
+            throw Problem(error)
+        }
+    }
+
     /// The request's key; nil without one.
     func idempotencyKey() throws(Problem) -> String? {
         let values = request.headers.values(of: "idempotency-key")

@@ -1,4 +1,5 @@
 internal import Engine
+internal import Loop
 internal import HTTP
 internal import JSON
 internal import Semantics
@@ -247,7 +248,9 @@ extension Problem {
                     `ferry check` tells the operator what else is damaged.
                     """)
             case .store(.away): .unavailable(because: Readiness.away)
-            case .store: ProblemCode.internal.problem()
+            case .unreadable(let error) where error.isForLater:
+                .unavailable(because: "It is kept where it cannot be reached at the moment.")
+            case .store, .unreadable: ProblemCode.internal.problem()
             }
     }
 

@@ -52,11 +52,15 @@ package struct RecordReader {
         try int64() != 0
     }
 
+    /// A number of seconds, a share or a factor. Beyond these bounds it is damaged, and would end the
+    /// process as a `Duration` or in JSON.
     package mutating func double() throws(StoreError) -> Double {
         try expect(.fixed64)
         var bits: UInt64 = 0
         for byte in try take(8).reversed() { bits = bits << 8 | UInt64(byte) }
-        return Double(bitPattern: bits)
+        let value = Double(bitPattern: bits)
+        guard abs(value) <= 1e15 else { throw .damagedRecord }
+        return value
     }
 
     package mutating func string() throws(StoreError) -> String {

@@ -28,6 +28,7 @@ package enum TaskStatus {
         static let cancellation: UInt8 = 21
         static let saved: UInt8 = 24
         static let retryOf: UInt8 = 25
+        static let redirectsBefore: UInt8 = 26
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -61,6 +62,9 @@ package enum TaskStatus {
         }
         if task.retryCount != 0 { parts.clear.put(Field.retryCount, task.retryCount) }
         if task.mirrorCount != 0 { parts.clear.put(Field.mirrorCount, task.mirrorCount) }
+        if task.redirectsBefore != 0 {
+            parts.clear.put(Field.redirectsBefore, task.redirectsBefore)
+        }
         if task.bodyGeneration != 0 { parts.clear.put(Field.bodyGeneration, task.bodyGeneration) }
         if let checkpoint = task.checkpoint {
             parts.clear.put(Field.checkpoint, record: { checkpoint.write(to: &$0, of: task.id) })
@@ -126,6 +130,7 @@ package enum TaskStatus {
             case Field.suspendCount: task.suspendCount = try reader.int()
             case Field.retryCount: task.retryCount = try reader.int()
             case Field.mirrorCount: task.mirrorCount = try reader.int()
+            case Field.redirectsBefore: task.redirectsBefore = try reader.int()
             case Field.bodyGeneration: task.bodyGeneration = try reader.int()
             case Field.checkpoint:
                 task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)

@@ -24,6 +24,8 @@ public final class S3Contents: WholeContents {
     private var readers: [ContentName: Readers] = [:]
     /// What is being removed because its last reader has gone.
     private var removals: [ContentName: Task<Void, Never>] = [:]
+    /// As the port says.
+    public private(set) var leftBehind: Set<ContentName> = []
     /// When the mark was last seen, so that what is missing for a reader is missing.
     private var markSeenAt: ContinuousClock.Instant?
     private let log = Log("contents.s3")
@@ -147,6 +149,7 @@ public final class S3Contents: WholeContents {
         _ name: ContentName, _ body: @LoopActor () async throws -> Void
     ) async throws {
         while let removal = removals[name] { await removal.value }
+        leftBehind.remove(name)
         readers[name, default: Readers()].count += 1
         defer { close(name) }
         try await asking(body)
@@ -156,7 +159,9 @@ public final class S3Contents: WholeContents {
 
     /// As the port says.
     public func open(_ content: ContentName) async throws -> (any OpenContent)? {
-        guard readers[content]?.isDoomed != true, removals[content] == nil else { return nil }
+        guard readers[content]?.isDoomed != true, removals[content] == nil,
+            !leftBehind.contains(content)
+        else { return nil }
         readers[content, default: Readers()].count += 1
         do {
             let head = try await asking { [self] in try await objects.head(key(content)) }
@@ -184,14 +189,16 @@ public final class S3Contents: WholeContents {
         }
         readers[content] = nil
         guard state.isDoomed else { return }
+        leftBehind.insert(content)
         removals[content] = LoopActor.start { [self] in
             defer { removals[content] = nil }
             do throws(S3Failure) {
                 try await objects.remove([key(content)])
+                leftBehind.remove(content)
             } catch {
-                // The next start sweeps it up.
                 log.write(
-                    .warning, "a content stays on S3", ["error": .words("\(error.fileError)")])
+                    .warning, "a content stays on S3 until housekeeping removes it",
+                    ["error": .words("\(error.fileError)")])
             }
         }
     }
@@ -220,6 +227,7 @@ public final class S3Contents: WholeContents {
         }
         let removed = keys
         try await asking { [self] in try await objects.remove(removed) }
+        leftBehind.subtract(contents)
     }
 
     /// As the port says.

@@ -282,6 +282,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var nextAttemptAt: Timestamp?
     /// How many of `TaskOptions.mirrors` have been turned to.
     public var mirrorCount: Int
+    /// How many redirects `metrics` counts of sources and tries before the present one.
+    public var redirectsBefore: Int
     /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a
     /// stream.
     public var bodyGeneration: Int
@@ -319,6 +321,7 @@ public struct TaskRecord: Equatable, Sendable {
         self.isDiscretionary = false
         self.retryCount = 0
         self.mirrorCount = 0
+        self.redirectsBefore = 0
         self.bodyGeneration = 0
         self.dialogue = TaskDialogue()
         self.metrics = TaskMetrics()

@@ -55,6 +55,22 @@ struct EnvironmentProxiesTests {
             ])
     }
 
+    @Test func `what nobody can read in no_proxy stops nothing`() throws {
+        let long = String(repeating: "a", count: 254)
+        let entries = [
+            "192.168.0.0/255.255.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "a/b", "/8",
+            "2001:db8::/129", "fe80::1%eth0", "x:y:z", "1.2.3.4.5/8", "*/8", "ex\u{e4}mple", long,
+            "10.0.0.0/\u{662}", "10.0.0.0/8", "169.254/16", "2001:db8::/32", "1.2.3.4", "a.org",
+        ]
+        let environment = ["all_proxy": "p:1", "no_proxy": entries.joined(separator: ",")]
+        let proxies = try #require(try EnvironmentProxies(environment))
+        #expect(
+            proxies.exceptions == [
+                "10.0.0.0/8", "169.254/16", "2001:db8::/32", "1.2.3.4", "a.org", "*.a.org",
+            ])
+        #expect(proxies.place(for: "http://169.254.7.7/") == nil)
+    }
+
     @Test(arguments: ["https://p:1", "ftp://p", "socks4a://p"])
     func `one that cannot be used is named without its password`(_ text: String) {
         let withLogin = text.replacing("://", with: "://me:secret@")

@@ -23,9 +23,10 @@ struct EventStreamParserTests {
         }
     }
 
-    static func event(_ data: String, name: String = "message", id: String = "") -> ServerSentEvent
-    {
-        ServerSentEvent(id: id, name: name, data: data)
+    static func event(
+        _ data: String, name: String = "message", id: String = "", isNumbered: Bool = false
+    ) -> ServerSentEvent {
+        ServerSentEvent(id: id, name: name, data: data, isNumbered: isNumbered)
     }
 
     static let cases: [Case] = [
@@ -49,10 +50,13 @@ struct EventStreamParserTests {
         Case("a name without data is forgotten", "event: x\n\ndata: b\n\n", [event("b")]),
         Case(
             "ids stay until the next", "id: 1\ndata: a\n\ndata: b\n\nid: 2\ndata: c\n\n",
-            [event("a", id: "1"), event("b", id: "1"), event("c", id: "2")], lastEventID: "2"),
+            [
+                event("a", id: "1", isNumbered: true), event("b", id: "1"),
+                event("c", id: "2", isNumbered: true),
+            ], lastEventID: "2"),
         Case(
             "an empty id resets", "id: 1\ndata: a\n\nid\ndata: b\n\n",
-            [event("a", id: "1"), event("b")]),
+            [event("a", id: "1", isNumbered: true), event("b", isNumbered: true)]),
         Case(
             "an id with NUL is ignored", "id: 1\n\nid: a\0b\ndata: a\n\n", [event("a", id: "1")],
             lastEventID: "1"),

@@ -146,4 +146,43 @@ struct EventStreamTests {
             return address == "http://127.0.0.1:\(gateway.origin.port)"
         }
     }
+
+    @Test(arguments: [408, 429, 502, 503, 504])
+    func `a refusal that may pass is a cut, and the stream waits as long as it is asked to`(
+        _ status: Int
+    ) async throws {
+        gateway.onEvents { exchange in
+            switch exchange.request.attempt {
+            case 1:
+                try exchange.openStream()
+                try exchange.event("a", "\"n\":1", id: "1.1")
+                try exchange.endChunks()
+            case 2: try exchange.answer(status, ["Retry-After": "1"])
+            default:
+                try exchange.openStream()
+                try exchange.event("b", "\"n\":2", id: "1.2")
+                try exchange.stall()
+            }
+        }
+        let start = ContinuousClock.now
+        #expect(try await read(2).map(\.name) == ["a", "b"])
+        #expect(start.duration(to: .now) > .seconds(1))
+        let requests = gateway.requests("GET", FakeGateway.taskPath + "/events")
+        #expect(requests.map { $0.headers["Last-Event-ID"] } == [nil, "1.1", "1.1"])
+    }
+
+    @Test func `a quota that stays used up is told of as what it is`() async throws {
+        gateway.onEvents { exchange in
+            guard exchange.request.attempt > 1 else {
+                try exchange.openStream()
+                return exchange.reset()
+            }
+            try exchange.answer(429, [:], #"{"code":"quota-exceeded","detail":"Too many."}"#)
+        }
+        var patience = EventStream.Patience()
+        patience.absence = .milliseconds(300)
+        let problem = ProblemDetails(status: 429, code: "quota-exceeded", detail: "Too many.")
+        await #expect(throws: ClientError.refused(problem)) { try await read(patience: patience) }
+        #expect(gateway.requests("GET", FakeGateway.taskPath + "/events").count > 2)
+    }
 }

@@ -100,6 +100,10 @@ final class ScriptedTask: Sendable {
         var showsResumeData = false
         var waitingFor: String?
         var session = "shared"
+        /// Bytes received; nil for as many as the content has.
+        var received: Int?
+        /// The download that goes on in its place.
+        var becameTask: String?
     }
 
     let id: String
@@ -136,7 +140,8 @@ final class ScriptedTask: Sendable {
             {"id":"\(id)","session":"\(shown.session)","state":"\(shown.state)",
              "waitingFor":\(shown.waitingFor.map { "\"\($0)\"" } ?? "null"),"type":"\(shown.type)",\(produced)"unknown":[1],
              "originalRequest":{"url":"http://host/a.iso"},"currentRequest":null,
-             "countOfBytesReceived":\(shown.length ?? 0),"countOfBytesExpectedToReceive":-1,
+             "becameTask":\(shown.becameTask.map { "\"\($0)\"" } ?? "null"),
+             "countOfBytesReceived":\(shown.received ?? shown.length ?? 0),"countOfBytesExpectedToReceive":-1,
              "response":\(response ?? "null"),"content":\(content ?? "null"),"error":\(shown.error)}
             """
     }

@@ -12,7 +12,10 @@ struct GivenTests {
         ("localhost:8000/a", "http://localhost:8000/a"), ("10.0.0.1/a", "http://10.0.0.1/a"),
         ("[::1]:80/", "http://[::1]:80/"), (" https://h/a\t", "https://h/a"),
         ("magnet:?xt=urn:btih:a", "magnet:?xt=urn:btih:a"),
-        ("ftp://h/a", "ftp://h/a"), ("", ""), ("h/http://i/", "h/http://i/"),
+        ("ftp://h/a", "ftp://h/a"), ("", ""), ("h/http://i/", "https://h/http://i/"),
+        ("example.com/r?to=https://b", "https://example.com/r?to=https://b"),
+        ("localhost:80/#http://b", "http://localhost:80/#http://b"),
+        ("git+ssh://h/a", "git+ssh://h/a"),
     ])
     func `a URL without a scheme is https, but http where that is near`(
         _ typed: String, _ url: String
@@ -27,6 +30,8 @@ struct GivenTests {
             ("http://u:p@h/a@b", "http://h/a@b", "u", "p"), ("https://u@h", "https://h", "u", nil),
             ("u%40x:p%3A%2F@h:1/", "https://h:1/", "u@x", "p:/"),
             ("http://u:@h/", "http://h/", "u", ""),
+            ("u:p@example.com/?u=http://x", "https://example.com/?u=http://x", "u", "p"),
+            ("https://u:p@h/?u=http://x@y", "https://h/?u=http://x@y", "u", "p"),
         ] as [(String, String, String, String?)])
     func `a user in front of the host is taken off, and a password told of`(
         _ typed: String, _ url: String, _ user: String, _ password: String?

@@ -129,6 +129,32 @@ struct PartFileTests {
         #expect(try folder.contents() == ["a.iso", "far", "far/real", "other"])
     }
 
+    @Test func `a link to a name that is no UTF-8 is refused, and nothing is written elsewhere`()
+        throws
+    {
+        let name = Array(folder.file("old-").utf8) + [0xFF, 0]
+        name.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: CChar.self) { name in
+                guard let name = name.baseAddress else { return }
+                close(open(name, O_CREAT | O_WRONLY, 0o600))
+                symlink(name, path)
+            }
+        }
+        let before = try folder.contents()
+        #expect(before.count == 2)
+        #expect {
+            try PartFile(path, replacesFile: true)
+        } throws: { error in
+            (error as? ClientError)?.exitStatus == .cannotWrite
+        }
+        #expect {
+            try CookieFile.write([1], to: path, replacesFile: true)
+        } throws: { error in
+            (error as? ClientError)?.exitStatus == .cannotWrite
+        }
+        #expect(try folder.contents() == before)
+    }
+
     @Test func `a link to nothing is refused, and stays`() throws {
         symlink("nowhere", path)
         #expect(throws: ClientError.self) { try PartFile(path, replacesFile: true) }

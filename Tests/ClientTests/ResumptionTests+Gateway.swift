@@ -140,4 +140,70 @@ extension ResumptionTests {
         #expect(
             bench.log.notes.contains("starting over: the gateway has forgotten the transfer"))
     }
+
+    @Test(arguments: [401, 403, 429, 500])
+    func `a gateway that lets nobody in has the transfer still`(_ status: Int) async throws {
+        gateway.onEvents { [size] exchange in
+            guard exchange.request.attempt == 1 else { return try exchange.answer(status) }
+            try exchange.openStream()
+            try exchange.response(length: size)
+            exchange.reset()
+        }
+        gateway.onContent { $0.reset() }
+        let problem = ProblemDetails(status: status, code: nil, detail: "")
+        await #expect(throws: ClientError.resumable(.refused(problem))) {
+            try await bench.get(persistence: { $0.events.absence = .milliseconds(50) })
+        }
+        #expect(try folder.contents() == [left])
+        #expect(!gateway.task.isDeleted)
+        #expect(gateway.requests("POST", FakeGateway.taskPath + "/cancel").isEmpty)
+
+        succeed(gateway.task, status: 200)
+        _ = try await bench.get()
+        try expectWholeFile(gateway.task)
+        #expect(try creations().count == 1)
+    }
+
+    @Test(arguments: [401, 500, 200])
+    func `a content that cannot be had now leaves the task, and what came of it`(
+        _ status: Int
+    ) async throws {
+        succeed(gateway.task, status: 200)
+        gateway.onContent { [size] exchange in
+            guard status != 200 else { return try exchange.answer(200, [:], "another length") }
+            guard exchange.request.attempt == 1 else { return try exchange.answer(status) }
+            try exchange.head(200, ["Content-Length": "\(size)"])
+            try exchange.patternBody(count: 1000)
+            exchange.reset()
+        }
+        await #expect {
+            try await bench.get()
+        } throws: { error in
+            switch error as? ClientError {
+            case .resumable(.refused(let problem)): problem.status == status
+            case .resumable(.unexpectedAnswer): status == 200
+            default: false
+            }
+        }
+        #expect(try folder.contents().last == left)
+        #expect(!gateway.task.isDeleted)
+
+        succeed(gateway.task, status: 200)
+        _ = try await bench.get()
+        try expectWholeFile(gateway.task)
+        #expect(try creations().count == 1)
+    }
+
+    @Test func `of a task that somebody has deleted nothing is left`() async throws {
+        gateway.onEvents { [size] exchange in
+            guard exchange.request.attempt == 1 else { return try exchange.answer(404) }
+            try exchange.openStream()
+            try exchange.response(length: size)
+            exchange.reset()
+        }
+        gateway.onContent { $0.reset() }
+        let problem = ProblemDetails(status: 404, code: nil, detail: "")
+        await #expect(throws: ClientError.refused(problem)) { try await bench.get() }
+        #expect(try folder.contents() == [])
+    }
 }

@@ -54,6 +54,13 @@ struct StagingTests {
         #expect(patches().map { $0.headers["Content-Length"] } == ["0"])
     }
 
+    @Test func `a file that has bytes and no size is read to its end`() async throws {
+        _ = try await bench.put("/proc/version")
+        let bytes = try #require(FileManager.default.contents(atPath: "/proc/version"))
+        #expect(!bytes.isEmpty && file.isComplete && file.bytes == Array(bytes))
+        #expect(file.announced == nil)
+    }
+
     @Test(arguments: 0..<8)
     func `after cuts at any byte it goes on where the gateway is`(_ seed: UInt64) async throws {
         var numbers = SystemRandomNumberGenerator()

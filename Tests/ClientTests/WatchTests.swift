@@ -183,6 +183,17 @@ struct EventLineTests {
         #expect(EventLine.text(ServerSentEvent(id: "1", name: name, data: data)) == expected)
     }
 
+    @Test(arguments: [
+        ("task.didReceiveData", false, true), ("task.didReceiveData", true, false),
+        ("download.didWriteData", false, true), ("task.didComplete", true, false),
+    ])
+    func `the numbered data of an inline session is no progress (S-58)`(
+        _ name: String, _ isNumbered: Bool, _ isProgress: Bool
+    ) {
+        let event = ServerSentEvent(id: "1.7", name: name, data: "{}", isNumbered: isNumbered)
+        #expect(EventLine.isProgress(event) == isProgress)
+    }
+
     @Test func `for scripts it is one JSON object on a line`() throws {
         let event = ServerSentEvent(id: "1.7", name: "a", data: "{\"n\":\n1.50}")
         #expect(EventLine.json(event) == #"{"id":"1.7","event":"a","data":{"n": 1.50}}"#)

@@ -25,10 +25,18 @@ import Testing
         let book = AddressBook(AddressBook.Lookups(asking: names.resolver))
         for _ in 0..<2 { #expect(await find("a.example", in: book) == Self.known["a.example"]) }
         #expect(names.asked == ["a.example"])
-        let forgetful = AddressBook(
-            AddressBook.Lookups(asking: names.resolver), lifetime: .zero)
-        for _ in 0..<2 { #expect(await find("b.example", in: forgetful) == [.v4(2)]) }
-        #expect(names.asked == ["a.example", "b.example", "b.example"])
+    }
+
+    @LoopActor
+    @Test func `a name is good for a minute of the book's own clock (R-14)`() async {
+        let names = Names(Self.known)
+        let clock = Hand()
+        let book = AddressBook(AddressBook.Lookups(asking: names.resolver)) { clock.now }
+        for (passed, count) in [(0, 1), (59, 1), (1, 2), (59, 2)] {
+            clock.now += .seconds(passed)
+            #expect(await find("b.example", in: book) == [.v4(2)])
+            #expect(names.asked.count == count)
+        }
     }
 
     @LoopActor
@@ -118,4 +126,10 @@ import Testing
         #expect(await find(host, in: book) == addresses)
         #expect(names.asked.isEmpty)
     }
+}
+
+/// A clock that its test sets.
+@LoopActor
+private final class Hand {
+    var now = Duration.seconds(1000)
 }

@@ -105,7 +105,7 @@ import Testing
     func `a resolver's no is an answer, and is not waited out`(
         code: CInt, isAnswer: Bool, isLackOfRoute: Bool
     ) {
-        #expect(AddressBook.isAnswer(code) == isAnswer)
+        #expect(SocketAddress.LookUpError(code: code).isAnswer == isAnswer)
         let failure = AddressBook.Failure(words: "no", isAnswer: isAnswer)
         let url = WebURL(
             string: "http://a.example/", scheme: "http", host: "a.example", port: 80, path: "/")

@@ -153,18 +153,18 @@ private final class Sockets {
 
     init(failing code: CInt) { self.code = code }
 
-    func make(_ address: SocketAddress) throws(FileError) -> CInt {
+    func make(_ wanted: WantedSocket) throws(FileError) -> CInt {
         guard failuresLeft == 0 else {
             failuresLeft -= 1
             throw FileError("socket", code: code)
         }
-        return try address.makeSocket()
+        return try wanted.make()
     }
 }
 
 extension Network {
     fileprivate convenience init(_ sockets: Sockets) {
-        self.init(opener: { address throws(FileError) in try sockets.make(address) })
+        self.init(opener: { wanted throws(FileError) in try sockets.make(wanted) })
     }
 
     fileprivate func makePool() -> any ConnectionPool {

@@ -85,8 +85,8 @@ final class Network {
         egress: EgressPolicy = .loopback, tls: ClosedRange<TLSVersion> = .tls12 ... .tls13,
         trustedCertificates: String? = nil, idleLifetime: Duration = .seconds(60),
         descriptors: Int = .max, asking: @escaping AddressBook.Resolver = AddressBook.askSystem,
-        opener: @escaping OpenDescriptors.Opener = { address throws(FileError) in
-            try address.makeSocket()
+        opener: @escaping OpenDescriptors.Opener = { wanted throws(FileError) in
+            try wanted.make()
         }
     ) {
         var settings = CurlSettings(

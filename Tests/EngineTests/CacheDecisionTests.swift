@@ -53,6 +53,87 @@ struct CacheDecisionTests {
         #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
     }
 
+    /// A response that is stale now but may be used, which the delegate has had kept in memory
+    /// alone, and a task that is answered by it.
+    @LoopActor
+    private func useStale(
+        _ harness: TestGateway, _ change: (inout TaskOptions) -> Void = { _ in }
+    ) async throws -> (SessionID, validation: FakeAttempt) {
+        let session = try await harness.cachingSession(delegate: .deciding(.cache))
+        let first = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(
+            200, Self.staleWhileRevalidate, Array("content".utf8))
+        try await harness.answer(
+            first,
+            .cache(.store(storagePolicy: .allowedInMemoryOnly, userInfo: ["mark": "7"])))
+        _ = try await harness.finished(first)
+        harness.clock.advance(by: .seconds(20))
+        let second = try await harness.finished(
+            try await harness.create(
+                try harness.spec(.data, "http://origin.test/a", change), in: session))
+        #expect(second.cacheStatus == "Ferry; hit; ttl=-10")
+        return (session, try await harness.network.attempt(1))
+    }
+
+    private static let staleWhileRevalidate: HeaderList = [
+        "Cache-Control": "max-age=10, stale-while-revalidate=60", "ETag": "\"1\"",
+    ]
+
+    @Test @LoopActor
+    func `what a validation behind a hit brings is not stored without the delegate (S-71, S-84)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let (session, validation) = try await useStale(harness)
+        validation.answer(200, Self.staleWhileRevalidate, Array("newer".utf8))
+        await harness.quiet()
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
+        #expect(usage.entryCount == 0 && usage.diskUsage == 0)
+        #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+        // The next task gets the newer one, and its delegate is asked.
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(2).answer(200, Self.fresh, Array("newer".utf8))
+        try await harness.answer(task, .cache(.refuse))
+        #expect(try await harness.finished(task).error == nil)
+    }
+
+    @Test @LoopActor
+    func `a 304 behind a hit keeps what the delegate has allowed (S-71)`() async throws {
+        let harness = try await TestGateway.open()
+        let (session, validation) = try await useStale(harness)
+        validation.head(304, ["ETag": "\"1\"", "Cache-Control": "max-age=50"])
+        validation.end()
+        await harness.quiet()
+        let again = try await harness.recall(try harness.spec(), in: session)
+        #expect(again.requests == 0 && again.record.cacheStatus == "Ferry; hit; ttl=50")
+        try await expectInMemoryAlone(harness, session)
+    }
+
+    @Test @LoopActor
+    func `what takes the place of a response keeps to what the delegate has said of it (S-71)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        // Whose completion handler takes the delegate's place (S-78).
+        let (session, validation) = try await useStale(harness) { $0.hasCompletionHandler = true }
+        validation.answer(200, Self.staleWhileRevalidate, Array("newer".utf8))
+        await harness.quiet()
+        let again = try await harness.recall(try harness.spec(), in: session)
+        #expect(again.requests == 0)
+        #expect(try await harness.read(again.record.id) == Array("newer".utf8))
+        try await expectInMemoryAlone(harness, session)
+    }
+
+    @LoopActor
+    private func expectInMemoryAlone(_ harness: TestGateway, _ session: SessionID) async throws {
+        let entries = try await harness.gateway.memory.cachedResponses(
+            to: try harness.network.parse("http://origin.test/a"), in: session, of: harness.tenant)
+        #expect(entries.map(\.userInfo) == [["mark": "7"]])
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
+        #expect(usage.entryCount == 1 && usage.diskUsage == 0)
+        #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+    }
+
     @Test(arguments: [true, false]) @LoopActor
     func `a restart loses neither the content nor the question (S-56)`(
         isAnswered: Bool

@@ -332,36 +332,65 @@ struct ContentStoreTests {
         #expect(try await bench.store.open(.task(Self.task)) == nil)
     }
 
+    /// The record of a staged file.
+    private static func file(_ number: Int64, _ length: Int64, isComplete: Bool) -> StagedFile {
+        var file = StagedFile(
+            id: FileID(rawValue: number), tenant: .operatorTenant, announcedLength: nil,
+            expectedDigest: nil, mediaType: nil, createdAt: Timestamp(milliseconds: 0),
+            usedAt: KeptTime(milliseconds: 0))
+        file.length = length
+        file.isComplete = isComplete
+        return file
+    }
+
     @Test(arguments: candidates) @LoopActor
     func `staged files are held against what is here (R-1)`(candidate: Candidate) async throws {
         let bench = try await Bench(candidate)
-        func file(_ number: Int64, _ length: Int64, isComplete: Bool) -> StagedFile {
-            var file = StagedFile(
-                id: FileID(rawValue: number), tenant: .operatorTenant, announcedLength: nil,
-                expectedDigest: nil, mediaType: nil, createdAt: Timestamp(milliseconds: 0),
-                usedAt: KeptTime(milliseconds: 0))
-            file.length = length
-            file.isComplete = isComplete
-            return file
-        }
+        let file = Self.file
         let bytes = Pattern.bytes(count: 5000)
         for number in [1, 2, 3] as [Int64] {
             try await bench.put(bytes, of: .file(FileID(rawValue: number)))
         }
         _ = try await bench.part(bytes, of: .file(FileID(rawValue: 4)))
-        let damaged = try await bench.store.removeDamaged(among: [
-            file(1, 5000, isComplete: true),
-            file(2, 5001, isComplete: true),
-            file(3, 4000, isComplete: false),  // its completion was not recorded
-            file(4, 5000, isComplete: false),
-            file(5, 1, isComplete: false),
-            file(6, 0, isComplete: false),
+        let findings = await bench.store.removeDamaged(among: [
+            file(1, 5000, true),
+            file(2, 5001, true),
+            file(3, 4000, false),  // its completion was not recorded
+            file(4, 5000, false),
+            file(5, 1, false),
+            file(6, 0, false),
         ])
-        #expect(damaged.map(\.id.rawValue) == [2, 5])
+        #expect(findings.removed.map(\.id.rawValue) == [2, 5])
+        #expect(Set(findings.sound.map(\.id.rawValue)) == [1, 3, 4, 6])
+        #expect(findings.failure == nil)
         #expect(
             try await bench.listed() == [
                 .file(FileID(rawValue: 1)): [.whole], .file(FileID(rawValue: 3)): [.part],
                 .file(FileID(rawValue: 4)): [.part],
             ])
+    }
+
+    @Test(arguments: candidates.prefix(2)) @LoopActor
+    func `of one that cannot be removed nothing is told, and of others what has become of them`(
+        candidate: Candidate
+    ) async throws {
+        let bench = try await Bench(candidate)
+        let bytes = Pattern.bytes(count: 5000)
+        for number in [1, 2, 3] as [Int64] {
+            try await bench.put(bytes, of: .file(FileID(rawValue: number)))
+        }
+        // A folder is not unlinked.
+        let name = ContentFolder.name(of: FileID(rawValue: 2))
+        let place = candidate.testDescription == "local" ? name : "shared/\(name)"
+        try FileManager.default.removeItem(atPath: bench.directory.file(place))
+        try FileManager.default.createDirectory(
+            atPath: bench.directory.file(place), withIntermediateDirectories: false)
+        let findings = await bench.store.removeDamaged(among: [
+            Self.file(1, 5001, isComplete: true), Self.file(2, 5000, isComplete: true),
+            Self.file(3, 5000, isComplete: true),
+        ])
+        #expect(findings.removed.map(\.id.rawValue) == [1])
+        #expect(findings.sound.map(\.id.rawValue) == [3])
+        #expect(findings.failure is FileError)
     }
 }

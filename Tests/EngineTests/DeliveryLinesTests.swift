@@ -98,4 +98,17 @@ import Testing
         lines.settle(turns[2])
         #expect(lines.oldest == 11 && lines.count == 2)
     }
+
+    @Test func `what is sent once more is so once, however often that is asked for meanwhile`() {
+        var lines = DeliveryLines()
+        for _ in 0..<2 { lines.addAgain(3, of: SessionID(rawValue: 1)) }
+        let turns = all(&lines)
+        #expect(turns.map(\.position) == [3])
+        lines.addAgain(3, of: SessionID(rawValue: 1))
+        #expect(lines.next() == nil)
+        lines.settle(turns[0])
+        #expect(lines.count == 0)
+        lines.addAgain(3, of: SessionID(rawValue: 1))
+        #expect(all(&lines).map(\.position) == [3])
+    }
 }

@@ -212,7 +212,8 @@ struct EventReplayTests {
             harness.recorder.events.last { !$0.body.isProgress }?.tenantSequence)
         let next = try await harness.crash()
         await next.gateway.start()
-        let session = try #require(next.gateway.sessions.directory.values.first).record.id
+        let session = try #require(next.gateway.sessions.directory.all(of: next.tenant).first)
+            .record.id
         _ = try await next.create(try next.spec(resume: false), in: session)
         await next.quiet()
         #expect(try #require(next.recorder.events.first).tenantSequence > newest)

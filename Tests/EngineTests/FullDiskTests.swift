@@ -89,7 +89,7 @@ struct FullDiskTests {
         // Nothing of what was refused is there.
         #expect(harness.gateway.sessions.directory.count == sessions)
         #expect(try await harness.state(waiting) == .suspended)
-        #expect(harness.gateway.files.staged.records.isEmpty)
+        #expect(harness.stagedFiles.isEmpty)
         _ = try await harness.gateway.tasks.resume(waiting, of: harness.tenant)
         try await harness.network.attempt(3).answer()
         #expect(try await harness.finished(waiting).error == nil)

@@ -156,6 +156,33 @@ struct GoingOnTests {
     }
 
     @Test @LoopActor
+    func `redirects of earlier tries do not count, behind a restart either (S-52, S-62)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let policy = try Self.policy(initial: 3600)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        for number in 0..<20 {
+            try await harness.network.attempt(number).answer(302, ["Location": "/again"])
+        }
+        try await harness.network.attempt(20).answer(503)
+        try await eventually("the wait") {
+            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
+        }
+        await harness.quiet()
+
+        let next = try await harness.crash()
+        await next.gateway.start()
+        _ = try await next.gateway.tasks.suspend(task, of: next.tenant)
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        try await next.network.attempt(0).answer(302, ["Location": "/again"])
+        try await next.network.attempt(1).answer(200)
+        let record = try await next.finished(task)
+        #expect(record.error == nil && record.metrics.redirectCount == 21)
+    }
+
+    @Test @LoopActor
     func `a question that stands before the next attempt is asked on, with what was held (S-56)`()
         async throws
     {

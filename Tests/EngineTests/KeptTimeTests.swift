@@ -81,8 +81,8 @@ struct KeptTimeTests {
             }
             let path = ContentFolder(path: harness.directory.path).keptPath(of: broken, in: tenant)
             look("part", FileManager.default.fileExists(atPath: path))
-            look("upload", gateway.files.staged.records[partial] != nil)
-            look("file", gateway.files.staged.records[whole] != nil)
+            look("upload", harness.stagedFiles.contains(partial))
+            look("file", harness.stagedFiles.contains(whole))
             look(
                 "key",
                 try await gateway.queues.onDisk.store.creation(of: "key", of: tenant) != nil)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -218,5 +219,77 @@ struct RecoveryTests {
         harness.clock.advance(by: .seconds(3600))
         await harness.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
+    }
+
+    @Test(arguments: [false, true]) @LoopActor
+    func `what could not be removed while its place was away goes later, and no other`(
+        isPutAgain: Bool
+    ) async throws {
+        let harness = try await TestGateway.open(keepsContentsElsewhere: true)
+        let place = try #require(harness.place)
+        let session = try await harness.cachingSession { $0.urlCache.memoryCapacity = 0 }
+        var tasks: [TaskID] = []
+        for number in 0..<3 {
+            let url = "http://origin.test/\(number)"
+            let record = try await harness.fetch(
+                try harness.spec(.data, url), in: session,
+                answering: number == 0 ? CacheTests.fresh : ["Cache-Control": "no-store"],
+                Pattern.bytes(count: 400_000))
+            tasks.append(record.id)
+        }
+        let file = try await harness.file([1, 2, 3])
+        await harness.gateway.housekeeper.makeRound()
+        // Three contents, a stored response and a staged file.
+        #expect(try harness.wholeContents().count == 5)
+
+        place.wholeFailure = FileError("open", code: EHOSTDOWN)
+        for task in tasks.dropLast() {
+            try await harness.gateway.tasks.delete(task, of: harness.tenant)
+        }
+        try await harness.gateway.files.delete(file, of: harness.tenant)
+        try await harness.gateway.memory.emptyCache(in: session, of: harness.tenant)
+        let contents = harness.gateway.tasks.directory.services.contents
+        try await eventually("the tries") {
+            tasks.dropLast().allSatisfy { contents.owesRemoval(of: .task($0)) }
+        }
+        place.wholeFailure = nil
+        #expect(try harness.wholeContents().count == 5)
+        if isPutAgain {
+            // As an upload that begins anew: it is of this file that something was to be removed.
+            let spool = harness.gateway.tasks.directory.services.spools.makeSpool(
+                for: .file(file), digest: nil)
+            spool.moveToDisk()
+            [4, 5].withUnsafeBytes { spool.append($0) }
+            try await spool.settle()
+            _ = try await spool.finish()
+        }
+        harness.clock.advance(by: .seconds(3700))
+        await harness.gateway.housekeeper.makeRound()
+        try await eventually("what was owed to go") {
+            try harness.wholeContents().count == (isPutAgain ? 2 : 1)
+        }
+        #expect(try await harness.read(tasks[2]) == Pattern.bytes(count: 400_000))
+        await harness.quiet()
+        #expect(try harness.wholeContents().count == (isPutAgain ? 2 : 1))
+    }
+
+    @Test @LoopActor
+    func `what was forgotten while its place was away goes later`() async throws {
+        let harness = try await TestGateway.open(keepsContentsElsewhere: true)
+        let place = try #require(harness.place)
+        let session = try await harness.session()
+        let task = try await harness.fetch(
+            try harness.spec(.download), in: session, Pattern.bytes(count: 400_000)
+        ).id
+        await harness.gateway.housekeeper.makeRound()
+        place.wholeFailure = FileError("open", code: EHOSTDOWN)
+        harness.clock.advance(by: .seconds(100 * 86_400))
+        await harness.gateway.housekeeper.makeRound()
+        await #expect(throws: GatewayError.noSuchTask) { try await harness.task(task) }
+        #expect(try harness.wholeContents().count == 1)
+        place.wholeFailure = nil
+        harness.clock.advance(by: .seconds(3700))
+        await harness.gateway.housekeeper.makeRound()
+        try await eventually("it to go") { try harness.wholeContents().isEmpty }
     }
 }

@@ -1,5 +1,6 @@
 import Curl
 import Foundation
+import Glibc
 import Loop
 import Sealing
 import Semantics
@@ -505,6 +506,42 @@ struct SentAheadTests {
         place.beforeRead = { try await place.remove([gone]) }
         let (found, told) = try await second.take(record)
         #expect(found?.point.received == [0..<Self.length] && told == found)
+    }
+
+    @Test(arguments: [EHOSTDOWN, EMFILE, EACCES]) @LoopActor
+    func `what fails while it is looked for once more is not said to be gone (R-2)`(
+        code: CInt
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        let place = ScriptedPlace(Self.folder(in: directory))
+        let (first, second) = (try await Machine(place), try await Machine(place))
+        let record = try await first.fetch(2 * Self.length, from: first.spool())
+        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let gone = Stretch(of: Self.task, in: try #require(record.series), Self.stretches([1])[0])
+        place.beforeRead = {
+            try await place.remove([gone])
+            // Nobody has read it by now: the second try begins with a list.
+            if place.readCount == 2 { place.failure = FileError("readdir", code: code) }
+        }
+        let error = try await #require(throws: FileError.self) { try await second.take(record) }
+        #expect(error.code == code)
+        place.failure = nil
+        place.beforeRead = nil
+        #expect(try await second.take(record).found?.point.received == [0..<Self.length])
+    }
+
+    @Test @LoopActor
+    func `a stretch for which there is no descriptor is not gone (X-12)`() async throws {
+        let directory = try TemporaryDirectory()
+        let place = ScriptedPlace(Self.folder(in: directory))
+        let (first, second) = (try await Machine(place), try await Machine(place))
+        let record = try await first.fetch(2 * Self.length, from: first.spool())
+        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        place.beforeRead = { throw FileError("open", code: EMFILE) }
+        let error = try await #require(throws: FileError.self) { try await second.take(record) }
+        #expect(error.isForLater)
+        place.beforeRead = nil
+        #expect(try await second.take(record).found == record)
     }
 
     @Test(arguments: [EACCES, EIO, ESTALE, EREMOTEIO]) @LoopActor

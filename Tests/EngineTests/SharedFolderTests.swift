@@ -17,21 +17,23 @@ struct SharedFolderTests {
         let directory: TemporaryDirectory
         let path: String
         let shared: SharedFolderContents
+        let place: ScriptedPlace
         let store: SplitContentStore
         let spools: Spools
 
-        init() async throws {
+        init(files: FileThreads = SharedFolderTests.files) async throws {
             directory = try TemporaryDirectory()
             path = directory.file("shared")
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: false)
             let folder = ContentFolder(path: directory.file("content"))
             try folder.prepare()
-            shared = SharedFolderContents(at: path, files: SharedFolderTests.files)
+            shared = SharedFolderContents(at: path, files: files)
             try await shared.setMark("first-1")
-            store = SplitContentStore(shared, partsIn: folder, files: SharedFolderTests.files)
+            place = ScriptedPlace(shared)
+            store = SplitContentStore(place, partsIn: folder, files: files)
             spools = Spools(
-                in: folder, files: SharedFolderTests.files, room: DiskRoom(), clock: ManualClock(),
+                in: folder, files: files, room: DiskRoom(), clock: ManualClock(),
                 digests: SumDigests(), contents: store)
         }
 
@@ -88,6 +90,19 @@ struct SharedFolderTests {
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
             try await bench.store.list([.whole])
         }
+        // Nor is it said to have been removed, or not to be there to be copied.
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.shared.remove([ContentName(Self.task)])
+        }
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.shared.remove([
+                Stretch(of: TaskID(rawValue: 7), in: 1, 0..<4096)
+            ])
+        }
+        await #expect(throws: FileError("open", code: EHOSTDOWN)) {
+            try await bench.store.copy(
+                ContentName(Self.task), to: .entry(CacheEntryID(rawValue: 7)))
+        }
         let end = LoopActor.start { _ = try await spool.finish() }
         try await bench.isAsked()
         #expect(try bench.files(in: bench.directory.file("content")).count == 1)
@@ -106,6 +121,38 @@ struct SharedFolderTests {
         let end = LoopActor.start { _ = try await spool.finish() }
         spool.close(isBroken: true)
         await #expect(throws: FileError.self) { try await end.value }
+    }
+
+    @Test(arguments: [false, true]) @LoopActor
+    func `a content that is discarded while its part is being removed does not stay`(
+        isGivenUp: Bool
+    ) async throws {
+        let files = FileThreads(count: 2)
+        let bench = try await Bench(files: files)
+        let gate = Gate()
+        bench.place.wholeGate = gate
+        let spool = try await bench.spool(Pattern.bytes(count: 70_000))
+        let end = LoopActor.start { await outcome { try await spool.finish().bytes } }
+        try await eventually("the put") { bench.place.wholeCount == 1 }
+        // The part is removed behind this.
+        let signal = DispatchSemaphore(value: 0)
+        files.submit(on: spool.lane) { signal.wait() }
+        gate.open()
+        try await eventually("the whole") {
+            try await bench.shared.length(of: ContentName(Self.task)) != nil
+        }
+        for _ in 0..<5 { await LoopActor.nextTurn() }
+        if isGivenUp {
+            // Nothing is waited for any more that could be given up.
+            bench.store.giveUpPut(of: Self.task)
+        } else {
+            bench.store.discard(ContentName(Self.task))
+        }
+        signal.signal()
+        let isPut = if case .success = await end.value { true } else { false }
+        #expect(isPut == isGivenUp)
+        #expect(try bench.files(in: bench.path).count == (isGivenUp ? 1 : 0))
+        #expect(try bench.files(in: bench.directory.file("content")).isEmpty)
     }
 
     @Test @LoopActor func `what a crash has left half written is swept up, and no other`()

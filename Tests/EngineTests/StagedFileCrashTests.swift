@@ -190,4 +190,33 @@ struct StagedFileCrashTests {
         }
         #expect(try await survivor.bytes(of: whole) == [1, 2])
     }
+
+    @Test @LoopActor
+    func `nothing is appended to a file that cannot be looked at, nor do others wait for it (R-3)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let bytes = Pattern.bytes(count: 100_000)
+        let (odd, sound) = (try await harness.file(), try await harness.file())
+        for id in [odd, sound] { try await harness.append(bytes, to: id) }
+        await harness.quiet()
+        // A folder is too short for a part, and is not unlinked.
+        let path = harness.directory.file(ContentFolder.name(of: odd) + ".part")
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let next = try await harness.crash()
+        await next.gateway.start()
+        try await next.append([1], to: sound, completes: true)
+        let refusal = await outcome { try await next.append([1], to: odd) }.refusal
+        #expect(refusal == .tenantIsMoving)
+        #expect(try next.gateway.files.record(odd, of: next.tenant).length == 100_000)
+
+        try FileManager.default.removeItem(atPath: path)
+        try await eventually("another look") {
+            try next.gateway.files.record(odd, of: next.tenant).length == 0
+        }
+        try await next.append(bytes, to: odd, completes: true)
+        #expect(try await next.bytes(of: odd) == bytes)
+        #expect(try await next.bytes(of: sound) == bytes + [1])
+    }
 }

@@ -93,7 +93,7 @@ struct StagedFileLimitTests {
         try await harness.append([1], to: part)
         harness.clock.advance(by: .seconds(86_399))
         await harness.gateway.housekeeper.makeRound()
-        #expect(harness.gateway.files.staged.records.count == 3)
+        #expect(harness.stagedFiles.count == 3)
         let record = try harness.gateway.files.record(part, of: harness.tenant)
         #expect(harness.gateway.files.timeToLive(of: record) == .seconds(1))
         harness.clock.advance(by: .seconds(1))
@@ -105,7 +105,7 @@ struct StagedFileLimitTests {
         #expect(try await harness.bytes(of: read) == [3])
         harness.clock.advance(by: .seconds(6 * 86_400))
         await harness.gateway.housekeeper.makeRound()
-        #expect(harness.gateway.files.staged.records.keys.map { $0 } == [read])
+        #expect(harness.stagedFiles == [read])
         #expect(try harness.names(of: whole).isEmpty)
         // The use is remembered over a restart.
         let survivor = try await harness.survivor()
@@ -126,14 +126,14 @@ struct StagedFileLimitTests {
         let append = try harness.begin(feed, to: written, completes: true)
         harness.clock.advance(by: .seconds(8 * 86_400))
         await harness.gateway.housekeeper.makeRound()
-        #expect(Set(harness.gateway.files.staged.records.keys) == [sent, written])
+        #expect(Set(harness.stagedFiles) == [sent, written])
         feed.send([7])
         feed.finish()
         #expect(try await append.value.length == 1)
         attempt.answer(201)
         #expect(try await harness.finished(task).error == nil)
         await harness.gateway.housekeeper.makeRound()
-        #expect(Set(harness.gateway.files.staged.records.keys) == [written])
+        #expect(harness.stagedFiles == [written])
     }
 
     // MARK: A full disk
@@ -246,7 +246,7 @@ struct StagedFileLimitTests {
         #expect(try await harness.gateway.files.read(doomed, of: harness.tenant).length == 2)
         #expect(try await harness.survivorOfCopy().bytes(of: doomed) == [1, 2])
         harness.store.refuse(with: nil)
-        try await eventually("the removal") { harness.gateway.files.staged.records[doomed] == nil }
+        try await eventually("the removal") { !harness.stagedFiles.contains(doomed) }
         try await eventually("its bytes to go") { try harness.names(of: doomed).isEmpty }
         #expect(try await harness.stored(doomed) == nil)
         // The second one has not begun.

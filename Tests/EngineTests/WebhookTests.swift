@@ -401,6 +401,31 @@ struct WebhookTests {
     }
 
     @Test @LoopActor
+    func `two retries of what was delivered, at once, send it once, and then nothing waits`()
+        async throws
+    {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        try await stage.run(in: session)
+        try await stage.post().answer(204)
+        try await eventually("it is delivered") {
+            try await stage.deliveries(id, .delivered).count == 1
+        }
+        let position = try #require(try await stage.deliveries(id).first).position
+        let (webhooks, tenant) = (stage.harness.gateway.webhooks, stage.harness.tenant)
+        let retries = (0..<2).map { _ in
+            LoopActor.start { try await webhooks.retry(position, by: id, of: tenant) }
+        }
+        for retry in retries { try await retry.value }
+        try await stage.post().answer(204)
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty && stage.ids.count == 2)
+        #expect(try webhooks.read(id, of: tenant).waitingCount == 0)
+        #expect(try await stage.deliveries(id, .delivered).first?.attemptCount == 2)
+    }
+
+    @Test @LoopActor
     func `a test is answered with what the receiver says, whatever the state`() async throws {
         let stage = try await Stage()
         let id = try await stage.webhook()

@@ -14,12 +14,12 @@ import Testing
         let names = await NameLookups { name in
             looked.count(name)
             while name == "slow", !gate.isOpen { usleep(1000) }
-            return .failure(Connector.Failure(words: name))
+            return .failure(SocketAddress.LookUpError(code: CInt(name.utf8.count)))
         }
         for _ in 0..<50 { await names.find("slow") { told.count("slow: \($0)") } }
         await names.find("quick") { told.count("quick: \($0)") }
         let words = { (name: String) in
-            "\(name): \(NameLookups.Outcome.failure(Connector.Failure(words: name)))"
+            "\(name): \(NameLookups.Outcome.failure(SocketAddress.LookUpError(code: CInt(name.utf8.count))))"
         }
         try await eventually { told[words("quick")] == 1 }
         #expect(told[words("slow")] == 0 && looked["slow"] == 1)

@@ -367,6 +367,37 @@ struct FaultTests {
         try await eventually("its removal") { s3.keys.isEmpty }
     }
 
+    @Test @LoopActor
+    func `what stays when its last reader has gone is known, until it is put anew`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        for isPutAgain in [false, true] {
+            try await bench.put(90_000)
+            var content = try await bench.contents.open(Self.content)
+            #expect(content != nil)
+            try await bench.contents.remove([Self.content])
+            s3.spoil { operation, _ in
+                operation.hasPrefix("DeleteObject") ? .answer(403, "AccessDenied") : nil
+            }
+            let count = s3.operations.count
+            content = nil
+            try await eventually("a try") { s3.operations.count > count }
+            #expect(bench.store.owesRemoval(of: Self.content))
+            s3.spoil { _, _ in nil }
+            if isPutAgain {
+                try await bench.put(90_000)
+                #expect(!bench.store.owesRemoval(of: Self.content))
+            } else {
+                let entry = try #require(try await bench.store.list([.whole]).first)
+                bench.store.discard(entry)
+                try await eventually("its removal") { s3.keys.isEmpty }
+                #expect(!bench.store.owesRemoval(of: Self.content))
+            }
+        }
+    }
+
     @Test @LoopActor func `a bucket that is gone is not taken for one whose contents are`()
         async throws
     {
@@ -384,7 +415,9 @@ struct FaultTests {
             usedAt: KeptTime(milliseconds: 0))
         (file.length, file.isComplete) = (5, true)
         let staged = file
-        await #expect(throws: FileError.self) { try await store.removeDamaged(among: [staged]) }
+        let findings = await store.removeDamaged(among: [staged])
+        #expect(findings.failure is FileError)
+        #expect(findings.sound.isEmpty && findings.removed.isEmpty)
         let error = try await #require(throws: UnusablePlace.self) { try await fresh.mark() }
         #expect(error.description.contains("make the bucket bucket"))
     }

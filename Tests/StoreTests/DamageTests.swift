@@ -36,6 +36,15 @@ import Testing
         }
     }
 
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e154])
+    func `a number that is no length of time is refused`(value: Double) throws {
+        var record = RecordWriter()
+        record.put(1, value)
+        var reader = RecordReader(record.bytes)
+        #expect(try reader.next() == 1)
+        #expect(throws: StoreError.damagedRecord) { try reader.double() }
+    }
+
     @Test func `what a session remembers is read or refused when it is cut or changed`() throws {
         var world = World()
         let session = world.makeSession()

@@ -48,6 +48,26 @@ import Testing
         }
     }
 
+    @Test func `a commit waits for another program that has locked the database`() async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(
+                path: "\(folder)/\(DurableStore.fileName)", configuration: configuration)
+            try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            async let committed: Void = {
+                for batch in History().batches { try await store.commit(batch) }
+            }()
+            // So that the lock is met, and given back while it is waited for.
+            try await Task.sleep(for: .milliseconds(200))
+            try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+            try await committed
+            try other.close()
+            try store.close()
+        }
+    }
+
     @Test func `a store that is closed refuses what comes late`() async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)

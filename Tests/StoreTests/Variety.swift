@@ -106,6 +106,7 @@ extension World {
         var retried = segmented.running(at: instant, isLive: true)
         retried.retryCount = 2
         retried.mirrorCount = 1
+        retried.redirectsBefore = 3
         retried.resourceTime = .until(KeptTime(milliseconds: 1_700_000_000_123))
         retried.checkpoint = .plain(part: segmented.id)
         options = TaskOptions()

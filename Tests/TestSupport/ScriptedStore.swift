@@ -12,6 +12,8 @@ public final class ScriptedStore: Store {
         var refusal: StoreError?
         /// How many lists of tasks more cannot be read.
         var unreadCount = 0
+        /// What look-ups of contents and stored responses end with.
+        var readRefusal: StoreError?
         /// How many commits more find no room.
         var fullCount = 0
         var readers: [CheckedContinuation<Void, Never>] = []
@@ -92,6 +94,13 @@ public final class ScriptedStore: Store {
 
     /// So many commits find the disk full, and then there is room.
     public func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
+
+    /// Look-ups of contents and of stored responses end so, until it is nil.
+    public func refuseReads(with error: StoreError?) { state.withLock { $0.readRefusal = error } }
+
+    private func requireReads() throws(StoreError) {
+        if let error = state.withLock(\.readRefusal) { throw error }
+    }
 
     /// The next lists of tasks cannot be read, so many of them.
     public func refuseLists(_ count: Int) { state.withLock { $0.unreadCount = count } }
@@ -200,6 +209,7 @@ public final class ScriptedStore: Store {
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse] {
         state.withLock { $0.cacheReadCount += 1 }
+        try requireReads()
         let found = try await disk.cacheEntries(of: session, under: fingerprint)
         await waitForReads()
         return found
@@ -246,6 +256,7 @@ public final class ScriptedStore: Store {
 
     /// Looks, and then waits where the test says so.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+        try requireReads()
         let found = try await disk.content(of: task)
         await waitForReads()
         return found

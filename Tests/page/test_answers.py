@@ -58,6 +58,49 @@ def test_a_long_list_goes_on_behind_what_was_taken(page, gateway):
     assert sum(len(one["tasks"]) for one in pages) == 510 and pages[1]["nextCursor"] is None
 
 
+def test_what_is_typed_while_others_start_is_not_lost(page, gateway, origin):
+    for path in "/a", "/b":
+        origin.on(path, Answer(b"a"))
+    page.meddle("hold", "POST", TASKS)
+    page.add(origin.url("/a"), "# a comment")
+    page.wait_for("#new-urls").send_keys("\n" + origin.url("/b"))
+    page.release()
+    page.said("Started.")
+    assert page.js("return document.getElementById('new-urls').value.split('\\n')") == ["# a comment", origin.url("/b")]
+    page.click(SUBMIT)
+    page.wait_none("dialog[open]")
+    page.wait_row("b", kind="done")
+
+
+def test_refused_urls_are_told_by_the_lines_where_they_stand_now(page, gateway):
+    page.meddle("hold", "POST", TASKS)
+    page.add("http://127.0.0.1:0/a", "http://127.0.0.1:1/b")
+    page.wait_for("#new-urls").send_keys("\nhttp://127.0.0.1:1/c")
+    page.release()
+    page.wait_text('dialog[open] [data-pointer="/request/url"] .fault', "Line 2:")
+    left = page.js("return document.getElementById('new-urls').value.split('\\n')")
+    assert left[0] == "http://127.0.0.1:1/c" and left[1] == "http://127.0.0.1:0/a" and len(left) == 2
+
+
+def test_a_list_that_is_too_long_is_not_taken_for_whole(page):
+    parts = page.eval("""
+        const {load, tasks} = await import('/page/tasks.js');
+        const real = window.fetch;
+        const task = (number) => ({ id: `tsk_${number}`, session: 'shared', type: 'download', state: 'running', createdAt: '2026-01-01T00:00:00.000Z',
+          originalRequest: { url: 'http://127.0.0.1/' }, metadata: {}, countOfBytesReceived: 0, countOfBytesExpectedToReceive: -1 });
+        const seen = [];
+        window.fetch = (path, options) => {
+          const state = new URLSearchParams(path.split('?')[1]).get('state')?.split(',')[0];
+          if (!state || !path.startsWith('/v1/tasks?')) return real(path, options);
+          const all = state === 'suspended' ? { tasks: Array.from({ length: 100_000 }, (_, number) => task(number)), nextCursor: 'more' } : { tasks: [], nextCursor: null };
+          seen.push(state);
+          return Promise.resolve(new Response(JSON.stringify(all), { headers: { 'Content-Type': 'application/json' } }));
+        };
+        try { await load(); } finally { window.fetch = real; }
+        return [seen, tasks.count, tasks.isWhole]""")
+    assert parts == [["suspended", "completed"], 100_000, False]
+
+
 def test_of_many_retries_those_that_were_made_are_not_made_again(page, gateway):
     specs = [{"type": "download", "resume": True, "request": {"url": f"http://10.1.2.3/{number}"}} for number in range(501)]
     for begin in (0, 500):

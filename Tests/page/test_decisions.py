@@ -35,6 +35,17 @@ def test_a_password_is_asked_for_until_it_is_right(page, gateway, origin, asking
     eventually(lambda: not page.driver.title.startswith("("), "the badge to go")
 
 
+def test_a_user_may_be_empty(page, gateway, origin, asking):
+    wanted = "Basic " + base64.b64encode(b":a token").decode()
+    origin.on("/cave", lambda request: Answer(b"treasure") if request["Authorization"] == wanted else cave(request))
+    id = start(gateway, origin.url("/cave"), asking)
+    page.wait_text("dialog.decision h2", "wants a password")
+    page.fill("Password", "a token")
+    page.press_button("Sign in: 127.0.0.1 wants a password")
+    page.wait_row("cave", kind="done")
+    assert gateway.content(id) == "treasure"
+
+
 def test_a_certificate_is_drawn_and_explained_and_trusted_at_ones_own_risk(page, gateway, secure, asking):
     secure.on("/plans.pdf", Answer(b"plans"))
     id = start(gateway, secure.url("/plans.pdf"), asking)

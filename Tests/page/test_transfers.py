@@ -212,6 +212,38 @@ def test_an_error_is_told_in_words_with_what_to_do(page, gateway, url, name, sta
     page.wait_text("#detail .explain", advice)
 
 
+def test_the_timeline_has_every_event_once_and_in_order(page):
+    story = page.eval("""
+        const {Timeline} = await import('/page/timeline.js');
+        const real = window.fetch;
+        const change = (priority, at = '2026-01-01T00:00:00.000Z') => ({ task: 'tsk_1', at, changes: { priority } });
+        const replayed = [[change(0.1), 1], [change(0.2), 2], [change(0.2), 3]];
+        const text = replayed.map(([data, id]) => `id: 1.${id}\nevent: task.didChange\ndata: ${JSON.stringify(data)}\n\n`).join('');
+        let answer;
+        window.fetch = () => new Promise((resolve) => { answer = resolve; });
+        const timeline = new Timeline('tsk_1');
+        const read = timeline.load(new AbortController().signal);
+        window.fetch = real;
+        const hear = (data) => timeline.hear({ name: 'task.didChange', data });
+        // The page's own stream has told of the last one and of a later one while the task's was still asked for.
+        for (const data of [change(0.2), change(0.3)]) hear(data);
+        answer(new Response(text, { headers: { 'Ferry-Last-Event-ID': '1.3' } }));
+        await read;
+        // Two that are the same in all but their number, within a millisecond.
+        for (const data of [change(0.4), change(0.4), change(0.5)]) hear(data);
+        return [...timeline.list.children].map((one) => one.querySelector('span').textContent);""")
+    assert [float(words.removeprefix("Priority ")) for words in story] == [0.1, 0.2, 0.2, 0.3, 0.4, 0.4, 0.5]
+
+
+def test_data_that_events_carry_moves_its_transfer(page, gateway, origin, held):
+    session = gateway.post("/v1/sessions", 201, type="default", delegate={"handles": [], "data": "inline"}).json()["id"]
+    start(gateway, origin.url("/held.iso"), session, type="data")
+    page.wait_row("held.iso", kind="running", part="25 %")
+    held.step()
+    page.wait_row("held.iso", part="50 %")
+    gateway.post(f"/v1/sessions/{session}/invalidate", mode="cancelTasks")
+
+
 def test_another_viewers_changes_are_seen_at_once(page, gateway, origin, held):
     id = start(gateway, origin.url("/held.iso"))
     page.wait_row("held.iso", kind="running", part="25 %")

@@ -68,6 +68,27 @@ def test_description_and_metadata_of_a_session_are_changed(page, gateway, sessio
     assert gateway.get(path)["metadata"] == {"team": "apps", "lines": "one\ntwo"}
 
 
+def test_a_change_of_a_session_leaves_alone_what_was_not_typed(page, gateway, session):
+    path = f"/v1/sessions/{session['id']}"
+    pane = "#sessions .pane"
+    page.fill("Limit of all its transfers", "4 MB/s", pane)
+    # Somebody else, after the form was drawn.
+    gateway.client.patch(path, json={"description": "by somebody else"})
+    page.press_button("Save", pane)
+    page.said("Saved.")
+    assert gateway.get(path)["description"] == "by somebody else"
+    gateway.client.patch(path, json={"maximumBytesPerSecond": 7_000_000})
+    page.fill("Description", "by hand", pane)
+    page.press_button("Save", pane)
+    page.wait_text(f"{pane} h2", "by hand")
+    now = gateway.get(path)
+    assert now["description"] == "by hand" and now["maximumBytesPerSecond"] == 7_000_000
+    page.calls("")
+    page.press_button("Save", pane)
+    page.said("Saved.")
+    assert page.calls("PATCH") == []
+
+
 def test_a_refused_configuration_is_told_at_its_field(page):
     page.visit("sessions")
     page.press_button("New session", ".side")

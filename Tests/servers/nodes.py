@@ -119,9 +119,11 @@ class Node(Gateway):
 
     @property
     def record(self):
-        """What it tells of itself."""
-        (own,) = [each for each in self.get("/v1/nodes")["nodes"] if each["isThis"]]
-        return own
+        """What it tells of itself, once it has looked who is there."""
+        return eventually(
+            lambda: next((one for one in self.get("/v1/nodes")["nodes"] if one["isThis"]), None),
+            "the node to be among the nodes",
+        )
 
     @property
     def number(self):

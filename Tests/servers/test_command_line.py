@@ -10,6 +10,7 @@ import stat
 import subprocess
 import threading
 
+import httpx
 import pytest
 
 from daemon import eventually, free_ports
@@ -302,6 +303,26 @@ def test_a_command_for_files_does_not_go_with_standard_output(person):
 # Lists
 
 
+@pytest.mark.parametrize("words", [["--on-complete", "touch x"], ["-j2"]])
+def test_what_a_collection_of_a_task_would_not_heed_is_refused(person, words):
+    refused = person.run("get", "--task", "tsk_1", *words)
+    assert refused.returncode == 64 and "--task goes with" in refused.stderr
+
+
+def test_a_task_whose_bytes_were_read_while_they_came_costs_no_file(user, own, origin):
+    (url,) = served(origin, "/a")
+    made = own.post(
+        "/v1/sessions/shared/tasks", 201, type="data", resume=True, delivery="stream", request={"url": url}
+    ).json()["id"]
+    assert own.client.get(f"/v1/tasks/{made}/content").content == CONTENT
+    eventually(lambda: own.get(f"/v1/tasks/{made}")["state"] == "completed", "the end")
+    (user.folder / "a").write_bytes(b"good")
+    ended = user.run("get", "--task", made, "-f", "-o", "a")
+    assert ended.returncode == 64 and "has kept nothing" in ended.stderr, ended.stderr
+    assert (user.folder / "a").read_bytes() == b"good" and user.names() == ["a"]
+    assert own.get(f"/v1/tasks/{made}")["state"] == "completed"
+
+
 def test_a_list_that_was_interrupted_is_gone_on_with(person, origin):
     quick = served(origin, "/one", "/two")
     held = Held(origin, "/three")
@@ -365,7 +386,8 @@ def test_a_person_without_home_is_known_to_the_system(person, origin):
 def test_proxies_of_the_environment_are_taken_by_a_private_gateway(person, origin):
     origin.on("/a", Answer(CONTENT))
     (url,) = served(origin, "/b")
-    person.environment |= {"http_proxy": origin.url(""), "no_proxy": "127.0.0.1"}
+    unreadable = "192.168.0.0/255.255.0.0,10.0.0.0/33,a/b,fe80::1%eth0," + "a" * 254
+    person.environment |= {"http_proxy": origin.url(""), "no_proxy": f"127.0.0.1,169.254/16,{unreadable}"}
     ended = person.run("get", "http://ferry.example/a")
     assert ended.returncode == 0, ended.stderr
     assert origin.seen("/a")[0].target == "http://ferry.example/a"
@@ -454,3 +476,45 @@ def test_transfers_side_by_side_outlive_their_private_gateway(person, origin):
     assert command.returncode == 0, errors
     assert person.names() == ["0", "1", "2", "3"]
     assert all((person.folder / name).read_bytes() == CONTENT for name in person.names())
+
+
+# A receiver of webhooks
+
+
+def listener(user, *words):
+    """A command that listens, and where."""
+    command = user.start("webhooks", "listen", *words)
+    line = command.stderr.readline()
+    assert line.startswith("Listening on http://"), line
+    return command, line.split()[2]
+
+
+@pytest.mark.parametrize("timestamp", ["-9223372036854775808", "9223372036854775807", "0", "x"])
+def test_no_timestamp_ends_a_receiver_of_webhooks(user, timestamp):
+    user.environment["FERRY_WEBHOOK_SECRET"] = "whsec_" + "A" * 32
+    command, address = listener(user)
+    fields = {"webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": "v1,AA=="}
+    for _ in range(2):
+        assert httpx.post(address, content=b"{}", headers=fields, trust_env=False).status_code == 401
+    command.send_signal(signal.SIGINT)
+    assert command.wait(TIME_LIMIT) == 0
+
+
+def test_a_webhook_is_taken_away_however_early_ctrl_c_is(person, origin):
+    asked, gate = threading.Event(), threading.Event()
+
+    def made(request):
+        asked.set()
+        gate.wait(TIME_LIMIT)
+        secret = "whsec_" + "A" * 32
+        return Answer(json.dumps({"id": "whk_1", "url": "http://127.0.0.1/", "secret": secret, "state": "active"}).encode(), 201)
+
+    origin.on("/v1/webhooks", made)
+    origin.on("/v1/webhooks/whk_1", Answer(status=204))
+    person.environment["FERRY_TOKEN"] = "fry_t"
+    command = person.start("webhooks", "listen", "--gateway", origin.url("").rstrip("/"))
+    assert asked.wait(TIME_LIMIT)
+    command.send_signal(signal.SIGINT)
+    gate.set()
+    assert command.wait(TIME_LIMIT) == 0, command.stderr.read()
+    assert [request.method for request in origin.seen("/v1/webhooks/whk_1")] == ["DELETE"]

@@ -185,7 +185,9 @@ def one_each(pair):
     first, second = pair
     tokens = [tenant(first, "alpha"), tenant(first, "beta")]
     for node, token in zip(pair, tokens):
-        node.caller(token).get("/v1/sessions")
+        # The others know a token within a second.
+        caller = node.caller(token)
+        eventually(lambda caller=caller: caller.has("/v1/sessions"), "a token to be known", 20)
     placed(first, 2)
     placed(second, 1)
     return tokens

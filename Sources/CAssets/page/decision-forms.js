@@ -19,7 +19,7 @@ const parts = {
   password(decision) {
     const { challenge } = decision.event;
     const space = challenge.protectionSpace;
-    const user = h("input", { name: "user", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false",
+    const user = h("input", { name: "user", autocomplete: "username", autocapitalize: "none", spellcheck: "false",
       value: challenge.proposedCredential?.user ?? "" });
     const password = h("input", { name: "password", type: "password", autocomplete: "current-password" });
     const keep = persistence(decision, "forSession");

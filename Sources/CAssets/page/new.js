@@ -146,20 +146,39 @@ const startFetching = async ({ session, spec }) => {
       });
       rest = rest.slice(piece.length);
       if (shown !== dialogue) return;
-      // What was taken goes; what was refused stays to be mended, behind what has not been sent yet.
-      dialogue.urls.value = [...rest, ...failed].map(({ text }) => text).join("\n");
+      // What was taken goes; what was refused stays to be mended, behind what has not been sent yet or was typed meanwhile.
+      const refused = piece.filter((_, index) => results[index].problem);
+      dialogue.urls.value = [...without(dialogue.urls.value, piece), ...refused.map(({ text }) => text)].join("\n");
       dialogue.unsure = [];
       label();
     }
   } finally {
     if (done) say(done === 1 ? "Started." : `${count(done, "transfer")} started.`);
   }
-  if (!failed.length) { dialogue.box.close(); return; }
-  const [{ problem, fault }] = failed;
+  const left = readURLs(dialogue.urls.value);
+  if (!left.length) { dialogue.box.close(); return; }
+  const places = [...left];
+  const refused = failed.flatMap((one) => {
+    const at = places.findIndex(({ text }) => text === one.text);
+    return at < 0 ? [] : [{ ...one, line: places.splice(at, 1)[0].line }];
+  });
+  if (!refused.length) return;
+  const [{ problem, fault }] = refused;
   const pointer = (problem.pointer ?? "").replace(/^\/\d+(?=\/)/, "");
   if (pointer === "/request/url" || !showFault(dialogue.form, pointer, fault)) {
-    throw new Invalid("/request/url", faultsOf(failed.map((one, index) => ({ ...one, line: index + 1 })), failed.length));
+    throw new Invalid("/request/url", faultsOf(refused, left.length));
   }
+};
+
+/** The lines of a text but for those that were sent, each once, and for empty ones. */
+const without = (text, sent) => {
+  const counts = new Map();
+  for (const one of sent) counts.set(one.text, (counts.get(one.text) ?? 0) + 1);
+  return text.split(/\r?\n/).filter((line) => {
+    const number = counts.get(line.trim()) ?? 0;
+    if (number) counts.set(line.trim(), number - 1);
+    return !number && line.trim() !== "";
+  });
 };
 
 /** How many of the lines make the next call: those of a call whose answer was lost stay together, for they are known by it. */

@@ -74,21 +74,24 @@ const settings = (session) => {
   const limit = input({ value: plainRate(session.maximumBytesPerSecond), placeholder: "none, or 2 MiB/s" });
   const metadata = area({ rows: 2, value: writeMetadata(session.metadata), placeholder: "project=apollo" });
   let now = session;
-  let shown = metadata.value;
+  const fields = [description, limit, metadata];
+  let shown = fields.map((one) => one.value);
   const save = async (event) => {
     event.preventDefault();
     clearFaults(form);
     try {
-      const changed = { description: description.value || null, maximumBytesPerSecond: reading("/maximumBytesPerSecond", () => parseLimit(limit.value)) };
-      // What was left alone is not sent: a program may have put there what does not fit on a line.
-      if (metadata.value !== shown) {
+      const changed = {};
+      const typed = fields.map((one) => one.value);
+      const isTyped = (one) => one.value !== shown[fields.indexOf(one)];
+      // What was left alone is not sent: somebody else may have changed it, or put there what does not fit on a line.
+      if (isTyped(description)) changed.description = description.value || null;
+      if (isTyped(limit)) changed.maximumBytesPerSecond = reading("/maximumBytesPerSecond", () => parseLimit(limit.value));
+      if (isTyped(metadata)) {
         changed.metadata = reading("/metadata", () => readMetadata(metadata.value));
         for (const name of Object.keys(now.metadata)) changed.metadata[name] ??= null;
       }
-      const typed = metadata.value;
-      now = await patch(session.links.self, changed);
+      if (Object.keys(changed).length) takeSession(now = await patch(session.links.self, changed));
       shown = typed;
-      takeSession(now);
       if (shownID === now.id) write(parts.pane.querySelector("h2"), sessionName(now));
       say("Saved.");
     } catch (error) { if (!showFault(form, error.pointer, error.message)) say(error.message, { tone: "bad" }); }

@@ -99,6 +99,7 @@ const loadPages = async (isMine) => {
     tasks.error = null;
     restructured();
   };
+  let isWhole = true;
   // What is under way stands on the first page, wherever it is in the order.
   for (const state of ["suspended,running,canceling", "completed"]) {
     let cursor = null;
@@ -111,8 +112,9 @@ const loadPages = async (isMine) => {
       takePage(page, since);
       cursor = page.nextCursor;
     } while (cursor && seen.size < limit);
-    tasks.isWhole = !cursor;
+    isWhole &&= !cursor;
   }
+  tasks.isWhole = isWhole;
   comparedAt = performance.now();
   if (tasks.isWhole) for (const id of before) if (!seen.has(id) && !wanted.has(id)) rows.delete(id);
   restructured();
@@ -225,6 +227,8 @@ const apply = ({ name, data }) => {
       row.change({ waitingFor: "retry", nextAttemptAt: new Date(Date.parse(data.at) + data.delay * 1000).toISOString() });
       break;
     case "task.isWaitingForConnectivity": row.change({ waitingFor: "connectivity" }); break;
+    // Of an inline session, whose data is numbered.
+    case "task.didReceiveData": sample(row, row.progress(name, data, performance.now())); break;
     case "task.didBecomeDownloadTask": row.complete(null, data.at); break;
     case "task.didComplete": row.complete(data.error, data.at); noteEnd(row); break;
     default: break;

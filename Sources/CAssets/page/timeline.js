@@ -43,7 +43,10 @@ const line = (name, data) => {
 };
 
 export class Timeline {
-  #ids = new Set();
+  /** How often the task's own stream and the page's have told of an event: both tell of all that is new. */
+  #told = [new Map(), new Map()];
+  /** What the page's stream told while the task's was read: that comes first. */
+  #held = [];
 
   constructor(id) {
     this.id = id;
@@ -51,11 +54,14 @@ export class Timeline {
     this.element = h("div", this.list);
   }
 
-  add(name, data, id) {
-    if (id && this.#ids.has(id)) return;
-    if (id) this.#ids.add(id);
+  #add(name, data, [mine, other]) {
     const item = line(name, data);
-    if (item) this.list.append(item);
+    if (!item) return;
+    // The streams number events differently. Two events may be the same in all else, so they are counted.
+    const key = JSON.stringify([name, data]);
+    const number = (mine.get(key) ?? 0) + 1;
+    mine.set(key, number);
+    if (number > (other.get(key) ?? 0)) this.list.append(item);
   }
 
   /** Reads what has been so far, and lets go of the connection: the page follows one stream only. */
@@ -86,6 +92,9 @@ export class Timeline {
     } finally {
       clearTimeout(quiet);
       control.abort();
+      const held = this.#held;
+      this.#held = null;
+      for (const event of held) this.hear(event);
       if (!this.list.children.length && !signal.aborted) this.element.append(h("p.quiet", "Its events are too old to be kept."));
     }
   }
@@ -95,13 +104,15 @@ export class Timeline {
     const id = member("id");
     const data = member("data");
     if (!id || !data) return 0;
-    // The tenant's stream has other ids: what both tell is known by its name and time.
-    const value = JSON.parse(data);
-    this.add(member("event"), value, `${member("event")} ${value.at}`);
+    this.#add(member("event"), JSON.parse(data), this.#told);
     return number(id);
   }
 
-  hear({ name, data }) { this.add(name, data, `${name} ${data.at}`); }
+  /** Takes what the page's stream tells. */
+  hear(event) {
+    if (this.#held) this.#held.push(event);
+    else this.#add(event.name, event.data, [...this.#told].reverse());
+  }
 }
 
 const number = (id) => Number(id?.split(".").at(-1) ?? 0);

@@ -37,7 +37,7 @@ public struct GivenURL: Equatable, Sendable {
 
     /// The scheme to put in front; nil where there is one. `host:80/a` has none, `magnet:a` has.
     private static func missingScheme(_ text: String) -> String? {
-        if text.contains("://") || text.isEmpty { return nil }
+        if text.isEmpty || behindScheme(text) != nil { return nil }
         let place = text.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         let host = place.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         let name: Substring
@@ -57,8 +57,19 @@ public struct GivenURL: Equatable, Sendable {
         return isNear ? "http" : "https"
     }
 
+    /// What is behind `https://`, of any scheme (RFC 3986 §3.1); nil where a text does not begin so.
+    /// A URL without a scheme may have another one in its query.
+    private static func behindScheme(_ text: String) -> Substring? {
+        guard let mark = text.firstRange(of: "://") else { return nil }
+        let scheme = text[..<mark.lowerBound]
+        let isName = scheme.allSatisfy { one in
+            one.isASCII && (one.isLetter || one.isNumber || "+-.".contains(one))
+        }
+        return isName && scheme.first?.isLetter == true ? text[mark.upperBound...] : nil
+    }
+
     private static func withoutUser(_ text: String) -> (url: String, login: Login?) {
-        let rest = text.components(after: "://")
+        let rest = behindScheme(text) ?? text[...]
         let place = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         guard place.contains("@"), let url = curl_url() else { return (text, nil) }
         defer { curl_url_cleanup(url) }
@@ -90,11 +101,5 @@ extension String {
         while text.first?.isWhitespace == true { text.removeFirst() }
         while text.last?.isWhitespace == true { text.removeLast() }
         return String(text)
-    }
-
-    /// What is behind the first `mark`; all where there is none.
-    fileprivate func components(after mark: String) -> Substring {
-        guard let range = firstRange(of: mark) else { return self[...] }
-        return self[range.upperBound...]
     }
 }

@@ -100,21 +100,33 @@ public struct EnvironmentProxies: Equatable, Sendable {
         let pattern = exception.lowercased()
         if pattern == "*" || pattern == host { return true }
         if pattern.hasPrefix("*.") { return host.hasSuffix(pattern.dropFirst()) }
-        let parts = pattern.split(separator: "/", maxSplits: 1).map(String.init)
-        guard parts.count == 2, let bits = Int(parts[1]), let block = address(parts[0]),
-            let given = address(host), given.count == block.count, bits <= given.count * 8
+        guard let (first, bits) = block(pattern[...]), let given = address(host),
+            given.count == first.count
         else { return false }
-        return (0..<max(0, bits)).allSatisfy { bit in
+        return (0..<bits).allSatisfy { bit in
             let mask = UInt8(0x80) >> UInt8(bit % 8)
-            return (given[bit / 8] ^ block[bit / 8]) & mask == 0
+            return (given[bit / 8] ^ first[bit / 8]) & mask == 0
         }
     }
 
+    /// An address, or a block of addresses, `10.0.0.0/8` or in short `169.254/16`: its bytes, and
+    /// how many bits of them count; nil for anything else.
+    private static func block(_ text: Substring) -> (first: [UInt8], bits: Int)? {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return address(text).map { ($0, $0.count * 8) } }
+        let missing = parts[0].contains(":") ? 0 : max(0, 3 - parts[0].count { $0 == "." })
+        guard let first = address(parts[0] + String(repeating: ".0", count: missing)),
+            parts[1].utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains),
+            let bits = Int(parts[1]), bits <= first.count * 8
+        else { return nil }
+        return (first, bits)
+    }
+
     /// The bytes of an address of IPv4 or IPv6; nil for a name.
-    private static func address(_ text: String) -> [UInt8]? {
+    private static func address(_ text: some StringProtocol) -> [UInt8]? {
         for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
             var bytes = [UInt8](repeating: 0, count: count)
-            if inet_pton(family, text, &bytes) == 1 { return bytes }
+            if inet_pton(family, String(text), &bytes) == 1 { return bytes }
         }
         return nil
     }
@@ -133,6 +145,9 @@ public struct EnvironmentProxies: Equatable, Sendable {
         }
     }
 
+    /// What the gateway takes of an entry: one that nobody can read, as curl has it, is about no
+    /// host, and stops no command.
+    ///
     /// A name stands for all names below it, too (curl(1), `--noproxy`).
     private static func patterns(of entry: Substring) -> [String] {
         var name = entry.hasPrefix(".") ? entry.dropFirst() : entry
@@ -143,10 +158,9 @@ public struct EnvironmentProxies: Equatable, Sendable {
         let colons = name.count { $0 == ":" }
         // curl never meets a host by its port, either.
         guard colons != 1 else { return [] }
-        let isAddress =
-            name.contains("/") || colons > 1
-            || name.allSatisfy { $0.isNumber || $0 == "." }
-        guard !name.isEmpty, !isAddress else { return name.isEmpty ? [] : [String(name)] }
+        guard block(name) == nil else { return [String(name)] }
+        // With what stands for the names below it the gateway takes 255 bytes.
+        guard (1...253).contains(name.utf8.count) else { return [] }
         let letters = name.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -33,7 +33,9 @@ extension Download {
             client.abandon(feed)
             try startOver(error.description)
             return .anew
-        case .interrupted, .unreachable, .untrusted, .file:
+        // The task is gone.
+        case .refused(let problem) where problem.status == 404: break
+        case .interrupted, .unreachable, .untrusted, .file, .refused, .unexpectedAnswer:
             salvage(feed, after: error)
             throw error
         default: break
@@ -52,7 +54,10 @@ extension Download {
             feed.close()
             client.heedInterrupts()
             switch (feed.progress.ending, error) {
-            case (nil, .unreachable), (nil, .untrusted): try keep(feed)
+            case (nil, .unreachable), (nil, .untrusted), (nil, .unexpectedAnswer): try keep(feed)
+            // Who is not let in, or not served, now could not cancel it, either.
+            case (nil, .refused(let problem)) where problem.isOfCaller || problem.status >= 500:
+                try keep(feed)
             // The gateway has room still. A part that could not be written has to make some.
             case (_, .file): try keep(feed)
             case (nil, _): try cancel(feed)

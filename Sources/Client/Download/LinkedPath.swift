@@ -26,6 +26,10 @@ enum LinkedPath {
         guard let count, count > 0, count < room.count else {
             throw .file(path: path, detail: "is a link that cannot be followed")
         }
-        return String(decoding: room[..<count], as: UTF8.self)
+        // Made of other bytes, it would be the name of something else.
+        guard let name = String(validating: room[..<count], as: UTF8.self) else {
+            throw .file(path: path, detail: "is a link to a name that is no UTF-8")
+        }
+        return name
     }
 }

@@ -2,7 +2,8 @@
 /// file, once the task has completed.
 ///
 /// The file gets its name when it is whole; then the task is deleted. Whatever else happens, the
-/// task stays as it is, and goes on: the same command fetches it later.
+/// task stays as it is, and goes on: the same command fetches it later. Of a data task that has
+/// become a download that one is fetched.
 public struct TaskCollection {
     private let id: String
     private let output: String?
@@ -32,17 +33,19 @@ public struct TaskCollection {
 
     /// Waits for the task's end, and fetches what there is.
     ///
-    /// - Throws: `transferFailed`, `serverAnswered`, `fileExists`, `file`, `interrupted`, and what
-    ///   the client throws.
+    /// - Throws: `transferFailed`, `serverAnswered`, `fileExists`, `file`, `interrupted`,
+    ///   `badArgument` for a task whose bytes the gateway has not kept, and what the client throws.
     public func run() throws(ClientError) -> DownloadReceipt {
         do throws(ClientError) {
-            let task = try completedTask()
+            var task = try completedTask(id)
+            while let successor = task.successor { task = try completedTask(successor) }
             if let failure = task.failure { throw .transferFailed(failure) }
             let status = task.responseStatus ?? 0
             guard status < 400 else { throw .serverAnswered(status: status) }
             let receipt = try fetch(task, status)
             display.finish(receipt.sentence)
-            client.forget(id)
+            client.forget(task.id)
+            if task.id != id { client.forget(id) }
             return receipt
         } catch {
             display.finish()
@@ -50,7 +53,7 @@ public struct TaskCollection {
         }
     }
 
-    private func completedTask() throws(ClientError) -> RemoteTask {
+    private func completedTask(_ id: String) throws(ClientError) -> RemoteTask {
         let task = try client.task(id)
         // Before a long wait for nothing.
         if let output, output != "-", !replacesFile, !PartFile.isFolder(output),
@@ -77,12 +80,16 @@ public struct TaskCollection {
     }
 
     private func fetch(_ task: RemoteTask, _ status: Int) throws(ClientError) -> DownloadReceipt {
+        // After a 204 there is none to keep: that is an empty file.
+        guard let length = task.contentLength ?? (task.received == 0 ? 0 : nil) else {
+            throw .badArgument(
+                "the gateway has kept nothing of \(task.id), which was read while it came")
+        }
         let target = try target(of: task)
         defer { target.close() }
         // A command that is killed leaves a part that the next one knows to be its own.
-        target.announce(id, of: nil)
-        let delivery = ContentDelivery(client, task: id, into: target.part)
-        let length = task.contentLength ?? 0
+        target.announce(task.id, of: nil)
+        let delivery = ContentDelivery(client, task: task.id, into: target.part)
         do throws(ClientError) {
             try delivery.complete(length: length) {
                 display.update(name: target.path, received: delivery.count, total: length)
@@ -93,7 +100,7 @@ public struct TaskCollection {
             throw error
         }
         return DownloadReceipt(
-            task: id, url: task.url, path: target.path, status: status, length: length,
+            task: task.id, url: task.url, path: target.path, status: status, length: length,
             fetched: length, digest: task.contentDigest, elapsed: display.elapsed)
     }
 

@@ -33,6 +33,18 @@ public final class EventStream {
     /// Whether the present connection has been answered.
     public var isConnected: Bool { exchange?.isAccepted == true }
 
+    /// The number of the newest event when the present connection was answered; nil before, and
+    /// where the gateway does not tell.
+    var newestNumber: Int64? {
+        guard isConnected else { return nil }
+        return exchange?.header("Ferry-Last-Event-ID").flatMap(EventStream.number)
+    }
+
+    /// The number in an event's id, which is behind its last full stop.
+    static func number(of id: String) -> Int64? {
+        id.split(separator: ".").last.flatMap { Int64($0) }
+    }
+
     /// Whether the connection was lost, and there is no other one yet.
     var isAway: Bool { absentSince != nil && !isConnected }
 
@@ -159,7 +171,7 @@ public final class EventStream {
         }
         guard let ending = exchange.ending else {
             if intake.lastByte.duration(to: .now) > patience.silence {
-                try lose(exchange, "the event stream fell silent")
+                try lose(exchange, unreachable("the event stream fell silent"))
             }
             return
         }
@@ -167,31 +179,49 @@ public final class EventStream {
         lastEventID = intake.parser.lastEventID
         switch (ending, exchange.status) {
         case (.whole, 204): close()
-        case (.whole, 200): try lose(exchange, "the event stream was cut")
-        // Overloaded or on its way down: the stream will be there again.
-        case (.whole, 502...504) where hasConnected:
-            try lose(exchange, "status \(exchange.status)")
+        case (.whole, 200): try lose(exchange, unreachable("the event stream was cut"))
+        // Overloaded, on its way down, or asked for more than a quota has: the stream will be
+        // there again.
+        case (.whole, _) where hasConnected && exchange.problem?.isPassing == true:
+            try lose(exchange, refusal(of: exchange), pausing: exchange.retryAfter ?? .zero)
         case (.whole, _): try client.requireAccepted(exchange)
         case (.broken, _) where intake.isSpoilt:
             throw .unexpectedAnswer("an event that does not end")
         case (.untrusted, _): try client.requireWhole(exchange)
         case (.broken(let words), _):
             guard hasConnected else { try client.requireWhole(exchange); return }
-            try lose(exchange, words)
+            try lose(exchange, unreachable(words))
         }
     }
 
-    private func lose(_ exchange: HTTPExchange, _ why: String) throws(ClientError) {
+    private func unreachable(_ why: String) -> ClientError {
+        .unreachable(gateway: client.gateway.name, detail: why)
+    }
+
+    /// What a refusal that may pass is told as, should it last.
+    private func refusal(of exchange: HTTPExchange) -> ClientError {
+        // A gateway that is overloaded or ends is as good as away.
+        guard exchange.status < 500, let problem = exchange.problem else {
+            return unreachable("status \(exchange.status)")
+        }
+        return .refused(problem)
+    }
+
+    /// Connects again after a while, and no sooner than the gateway asks for by `pausing`; gives up
+    /// with `error` where it has been away for too long.
+    private func lose(
+        _ exchange: HTTPExchange, _ error: ClientError, pausing: Duration = .zero
+    ) throws(ClientError) {
         client.connections.stop(exchange)
         self.exchange = nil
         let now = ContinuousClock.now
         let since = absentSince ?? now
         absentSince = since
         guard since.duration(to: now) < patience.absence, !client.isGatewayGone() else {
-            throw .unreachable(gateway: client.gateway.name, detail: why)
+            throw error
         }
         let pause = min(retry * (1 << min(failures, 10)), max(retry, patience.longestPause))
         failures += 1
-        reconnectAt = now.advanced(by: pause)
+        reconnectAt = now.advanced(by: max(pause, pausing))
     }
 }

@@ -23,6 +23,7 @@ public struct EventStreamParser: Sendable {
     private var name = ""
     private var data: [UInt8] = []
     private var hasData = false
+    private var hasID = false
 
     /// A parser at the beginning of a connection.
     ///
@@ -81,7 +82,9 @@ public struct EventStreamParser: Sendable {
             if hasData { data.append(0x0A) }
             data += value
             hasData = true
-        case "id" where !value.contains(0): idBuffer = String(decoding: value, as: UTF8.self)
+        case "id" where !value.contains(0):
+            idBuffer = String(decoding: value, as: UTF8.self)
+            hasID = true
         case "retry" where !value.isEmpty && value.allSatisfy(Octets.isDigit):
             retryMilliseconds = Int64(String(decoding: value, as: UTF8.self)) ?? .max
         default: break
@@ -95,10 +98,11 @@ public struct EventStreamParser: Sendable {
             name = ""
             data.removeAll(keepingCapacity: true)
             hasData = false
+            hasID = false
         }
         guard hasData else { return nil }
         return ServerSentEvent(
             id: lastEventID, name: name.isEmpty ? "message" : name,
-            data: String(decoding: data, as: UTF8.self))
+            data: String(decoding: data, as: UTF8.self), isNumbered: hasID)
     }
 }

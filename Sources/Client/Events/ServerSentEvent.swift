@@ -6,9 +6,13 @@ public struct ServerSentEvent: Equatable, Sendable {
     public let name: String
     /// The data, its lines joined by line feeds.
     public let data: String
+    /// Whether it brought the id itself: a numbered event, which a replay has, too. Of the others
+    /// the id is that of an earlier one.
+    public let isNumbered: Bool
 
     /// An event of these parts.
-    public init(id: String, name: String, data: String) {
+    public init(id: String, name: String, data: String, isNumbered: Bool = false) {
+        self.isNumbered = isNumbered
         self.id = id
         self.name = name
         self.data = data

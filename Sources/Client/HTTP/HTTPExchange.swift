@@ -178,6 +178,17 @@ final class HTTPExchange {
         return String(cString: value)
     }
 
+    /// What a whole answer refuses with; nil for a good one.
+    var problem: ProblemDetails? {
+        status < 300 ? nil : ProblemDetails(status: status, body: refusal)
+    }
+
+    /// How long a refusal asks to wait (RFC 9110 §10.2.3), at most a minute; nil where it does not
+    /// say it in seconds.
+    var retryAfter: Duration? {
+        header("Retry-After").flatMap { Int64($0) }.map { .seconds(min(max($0, 0), 60)) }
+    }
+
     /// Whether the answer has begun and is a good one.
     var isAccepted: Bool { (200...299).contains(status) }
 

@@ -60,8 +60,13 @@ public enum EventLine {
     }
 
     /// Whether it tells how far a transfer is, four times a second, and not that something
-    /// happened.
+    /// happened: the data of an `inline` session is numbered (rule S-58).
     public static func isProgress(_ event: ServerSentEvent) -> Bool {
+        !event.isNumbered && tellsOfBytes(event)
+    }
+
+    /// Whether it tells of bytes that have moved, of which many such events follow.
+    static func tellsOfBytes(_ event: ServerSentEvent) -> Bool {
         ["download.didWriteData", "task.didReceiveData", "task.didSendBodyData"].contains(
             event.name)
     }

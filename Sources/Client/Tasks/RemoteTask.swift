@@ -31,6 +31,8 @@ public struct RemoteTask: Equatable, Sendable {
     public let suggestedFilename: String?
     /// The length of the content that is kept; nil without content.
     public let contentLength: Int64?
+    /// The download that goes on with the transfer of a data task (rule S-70); nil for all others.
+    public let successor: String?
     /// The digest of the content, as `sha-256=:…:`; nil when none was asked for.
     public let contentDigest: String?
     /// What the task ended with; nil for success, and before the end.
@@ -59,6 +61,7 @@ public struct RemoteTask: Equatable, Sendable {
         suggestedFilename = json["response"]?["suggestedFilename"]?.string
         contentLength = json["content"]?["length"]?.int64
         contentDigest = json["content"]?["digest"]?.string
+        successor = json["becameTask"]?.string
         failure = TransferFailure(json["error"])
     }
 

@@ -160,7 +160,7 @@ public final class TaskBoard {
     private func log(_ event: ServerSentEvent) {
         var progress = TaskProgress()
         _ = progress.apply(event)
-        if EventLine.isProgress(event) {
+        if EventLine.tellsOfBytes(event) {
             let now = ContinuousClock.now
             if let last = tasks[progress.id]?.lastLine, last.duration(to: now) < .seconds(5) {
                 return

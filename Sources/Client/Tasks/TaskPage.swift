@@ -21,7 +21,11 @@ public struct TaskPage: Sendable {
         self.timeline = timeline
     }
 
-    /// The events so far: all that come until the stream ends or rests.
+    /// For how long the stream is waited for; then people see the task without it.
+    private static let patience = Duration.seconds(10)
+
+    /// The events so far: all that come until the stream ends, has brought the newest that there
+    /// was when it began, or rests.
     private static func timeline(
         _ id: String, _ client: GatewayClient
     ) throws(ClientError) -> [String] {
@@ -29,14 +33,21 @@ public struct TaskPage: Sendable {
             client, path: RemoteTask.path(id, "/events"), replaysAll: true)
         defer { events.close() }
         var lines: [String] = []
-        var lastNews = ContinuousClock.now
-        while !events.isEnded, lastNews.duration(to: .now) < .milliseconds(500) {
+        let start = ContinuousClock.now
+        var lastNews: ContinuousClock.Instant?
+        while !events.isEnded {
             try client.turn(within: .milliseconds(50))
+            if events.isConnected, lastNews == nil { lastNews = .now }
+            let rest = lastNews?.duration(to: .now) ?? .zero
+            guard rest < .milliseconds(500), start.duration(to: .now) < patience else { break }
+            let newest = events.newestNumber ?? .max
             while let event = try events.next() {
                 lastNews = .now
-                if EventLine.isTerminal(event) { events.close() }
-                guard !EventLine.isProgress(event) else { continue }
-                lines.append(EventLine.text(event, hasSubject: false))
+                if !EventLine.isProgress(event) {
+                    lines.append(EventLine.text(event, hasSubject: false))
+                }
+                let number = EventStream.number(of: event.id) ?? 0
+                if EventLine.isTerminal(event) || number >= newest { return lines }
             }
         }
         return lines

@@ -60,7 +60,8 @@ final class UploadSource {
         modified = status.st_mtim
         if status.st_mode & S_IFMT == S_IFREG {
             base = path == "-" ? max(0, lseek(descriptor, 0, SEEK_CUR)) : 0
-            length = Int64(max(0, status.st_size - base))
+            let size = Int64(max(0, status.st_size - base))
+            length = size == 0 && UploadSource.hasBytes(descriptor, at: base) ? nil : size
         } else {
             base = 0
             length = nil
@@ -69,6 +70,13 @@ final class UploadSource {
 
     deinit {
         close(descriptor)
+    }
+
+    /// Whether there is something to read where the size says that there is nothing: the kernel
+    /// makes the files of /proc only when they are read. An error counts: reading will tell of it.
+    private static func hasBytes(_ descriptor: Int32, at offset: off_t) -> Bool {
+        var byte: UInt8 = 0
+        return pread(descriptor, &byte, 1, offset) != 0
     }
 
     /// The piece that begins at `offset`: of a file all the rest; of a pipe what is held, or else

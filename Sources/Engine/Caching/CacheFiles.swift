@@ -23,17 +23,27 @@ struct CacheFiles {
         }
     }
 
-    /// The content of a stored response, open, or read if it is to be whole; nil where it is gone,
-    /// or is not what it was.
-    func content(of entry: CachedEntry, whole: Bool) async -> CachedContent? {
+    /// What was found of the content of a stored response.
+    enum Finding {
+        case content(CachedContent)
+        /// It is gone, or is not what it was.
+        case gone
+        /// It cannot be read at the moment, which says nothing of it.
+        case unreadable
+    }
+
+    /// The content of a stored response, open, or read if it is to be whole.
+    func content(of entry: CachedEntry, whole: Bool) async -> Finding {
         let length = entry.response.length
         do {
             guard let file = try await contents.open(.entry(entry.id)), file.length == length
-            else { return nil }
-            return whole ? .bytes(try await file.read(at: 0, count: Int(length))) : .file(file)
+            else { return .gone }
+            guard whole else { return .content(.file(file)) }
+            let bytes = try await file.read(at: 0, count: Int(length))
+            return bytes.count == length ? .content(.bytes(bytes)) : .gone
         } catch {
             log.write(.warning, "a stored response cannot be read", ["error": .words("\(error)")])
-            return nil
+            return .unreadable
         }
     }
 
@@ -65,6 +75,11 @@ struct CacheFiles {
     /// Removes files; what stays is swept up.
     func remove(_ ids: [CacheEntryID]) async {
         guard !ids.isEmpty else { return }
-        try? await contents.remove(ids.map { .entry($0) })
+        do {
+            try await contents.remove(ids.map { .entry($0) })
+        } catch {
+            log.write(
+                .warning, "stored responses cannot be removed yet", ["error": .words("\(error)")])
+        }
     }
 }

@@ -1,8 +1,11 @@
+internal import Glibc
 internal import Loop
 internal import Semantics
 
 /// A stored response on its way to the one who asked, told as an attempt on the wire is: so that
 /// all that may happen to a response, decisions, pauses, another observer, happens to this one too.
+/// Its head is told once there is something of its content: where nothing of that can be read, the
+/// attempt ends without an answer.
 @LoopActor
 final class CachedReplay: Attempt {
     private static let pieceLength = 64 << 10
@@ -11,9 +14,11 @@ final class CachedReplay: Attempt {
     private let head: ResponseHead
     private let content: CachedContent
     private let clock: any Clock
+    private let onFailure: @LoopActor (FileError, _ isBegun: Bool) -> Void
     private var observer: (any AttemptObserver)?
     private var metrics: TransactionMetrics
     private var isPaused = false
+    private var isHeadTold = false
     private var isHeadTaken = false
     private var isRunning = false
     /// What is delivered next, in the content.
@@ -31,10 +36,14 @@ final class CachedReplay: Attempt {
     ///   - request: URL and method, for the metrics.
     ///   - clock: tells the metrics when.
     ///   - observer: is held until the end.
+    ///   - onFailure: hears why the content cannot be read, and whether the head was told by then,
+    ///     before the observer hears of the end.
     init(
         _ answer: CachedAnswer, _ head: ResponseHead, _ content: CachedContent,
-        to request: RequestRecord, clock: any Clock, observer: any AttemptObserver
+        to request: RequestRecord, clock: any Clock, observer: any AttemptObserver,
+        onFailure: @escaping @LoopActor (FileError, _ isBegun: Bool) -> Void
     ) {
+        self.onFailure = onFailure
         self.head = head
         self.content = content
         self.clock = clock
@@ -80,7 +89,9 @@ final class CachedReplay: Attempt {
     private func deliver() {
         guard !isPaused, let observer else { return }
         guard isHeadTaken else {
+            if case .file(let file) = content, block.isEmpty, offset < end { return read(file) }
             metrics.responseStart = metrics.responseStart ?? clock.now.microseconds
+            isHeadTold = true
             switch observer.attemptDidReceive(head) {
             case .proceed:
                 isHeadTaken = true
@@ -123,15 +134,30 @@ final class CachedReplay: Attempt {
         let (start, count) = (offset, Int(min(end - offset, Int64(Self.readLength))))
         isRunning = true
         LoopActor.start { [self] in
-            let bytes = (try? await file.read(at: start, count: count)) ?? []
-            isRunning = false
-            guard !bytes.isEmpty else {
-                return finish(
-                    .url(.cannotOpenFile, message: "The stored response cannot be read any more."))
+            do {
+                let bytes = try await file.read(at: start, count: count)
+                guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
+                block = bytes[...]
+                isRunning = false
+                deliver()
+            } catch {
+                isRunning = false
+                fail(error as? FileError ?? FileError("pread", code: EIO))
             }
-            block = bytes[...]
-            deliver()
         }
+    }
+
+    private func fail(_ error: FileError) {
+        guard observer != nil else { return }
+        onFailure(error, isHeadTold)
+        let message = "The stored response cannot be read any more"
+        guard error.code != 0 else {
+            return finish(.url(.cannotOpenFile, message: "\(message): it is shorter than it was."))
+        }
+        finish(
+            .url(
+                .cannotOpenFile, message: "\(message): \(error.words).",
+                underlying: .init(layer: .system, code: Int(error.code), message: error.words)))
     }
 
     private func finish(_ error: TransferError?) {

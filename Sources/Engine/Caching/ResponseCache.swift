@@ -93,13 +93,18 @@ final class ResponseCache {
         return found
     }
 
-    /// What is stored for a key.
+    /// What is stored for a key, as far as it can be read.
     func candidates(for key: CacheKey) async -> [CacheCandidate] {
+        await lookUp(key) ?? memory.ids(under: key).compactMap { memory[$0] }
+    }
+
+    /// What is stored for a key; nil where the disk cannot be read at the moment.
+    private func lookUp(_ key: CacheKey) async -> [CacheCandidate]? {
         await open()
         if let found = candidatesAtHand(for: key) { return found }
         let fingerprint = fingerprint(of: key)
         let before = changeCount
-        let kept = await read(under: fingerprint)
+        guard let kept = await read(under: fingerprint) else { return nil }
         // One that has come and was committed while the store was read is in nothing that was read;
         // of a cache that another node has, there is nothing to read any more.
         let isWhole =
@@ -107,7 +112,7 @@ final class ResponseCache {
             || disk.ids(under: fingerprint).allSatisfy { id in
                 memory[id] != nil || kept.contains { $0.entry.response.id == id }
             }
-        guard before == changeCount, isWhole else { return await candidates(for: key) }
+        guard before == changeCount, isWhole else { return await lookUp(key) }
         var found: [CacheCandidate] = []
         for response in kept where disk[response.entry.response.id] != nil {
             let id = response.entry.response.id
@@ -159,24 +164,26 @@ final class ResponseCache {
         }
     }
 
-    /// The content of a candidate, to be held; nil where it is gone, and the response with it.
-    func content(of candidate: CacheCandidate) async -> CachedContent? {
-        if let content = candidate.content { return content }
+    /// The content of a candidate, to be held. Where it is gone, the response is, too.
+    func content(of candidate: CacheCandidate) async -> CacheFiles.Finding {
+        if let content = candidate.content { return .content(content) }
         let entry = candidate.entry
         guard entry.place == .file else {
             forget(entry.id)
-            return nil
+            return .gone
         }
         let isSmall = capacity.memoryAdmits(entry.size)
         let before = changeCount
-        let content = await files.content(of: entry, whole: isSmall)
-        if case .bytes? = content, contains(entry.id), before == changeCount {
+        let finding = await files.content(of: entry, whole: isSmall)
+        switch finding {
+        case .content(.bytes(let bytes)) where contains(entry.id) && before == changeCount:
             var small = candidate
-            small.content = content
+            small.content = .bytes(bytes)
             remember(small)
+        case .content, .unreadable: break
+        case .gone: forget(entry.id)
         }
-        if content == nil { forget(entry.id) }
-        return content
+        return finding
     }
 
     /// A response has answered a request.
@@ -231,7 +238,8 @@ final class ResponseCache {
     }
 
     /// Stores a response whose content is whole, in place of what answered its request before; one
-    /// that is too large, or that something has made out of date, is not stored.
+    /// that is too large, or that something has made out of date, is not stored, nor one of which
+    /// it cannot be told what it takes the place of.
     ///
     /// - Returns: whether it is stored.
     @discardableResult
@@ -256,7 +264,10 @@ final class ResponseCache {
             else { return false }
             bytes = whole
         }
-        let others = await candidates(for: entry.response.key)
+        guard let others = await lookUp(entry.response.key) else {
+            if entry.place == .file { files.unlink(entry.id) }
+            return false
+        }
         return put(entry, bytes, in: others, new)
     }
 
@@ -414,7 +425,8 @@ final class ResponseCache {
         await task.value
     }
 
-    private func read(under fingerprint: Int64) async -> [KeptResponse] {
+    /// What the disk has under a fingerprint; nil where it cannot be read at the moment.
+    private func read(under fingerprint: Int64) async -> [KeptResponse]? {
         guard let commits = parts.commits else { return [] }
         // What is on its way meanwhile may be in neither of the two that are read.
         let owed = Set(
@@ -437,9 +449,9 @@ final class ResponseCache {
             }
             return all
         } catch {
-            log.write(.error, "a stored response cannot be read", ["error": .words("\(error)")])
-            for id in disk.ids(under: fingerprint) { forget(CacheEntryID(rawValue: id)) }
-            return []
+            // What was stored is not lost for that: other requests find it again.
+            log.write(.error, "stored responses cannot be read", ["error": .words("\(error)")])
+            return nil
         }
     }
 

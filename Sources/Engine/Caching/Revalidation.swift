@@ -118,7 +118,13 @@ extension Revalidation: AttemptObserver {
             head, at: url, requestTime: requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
         let update = cache.take(origin, to: forwarding, foundBefore: found)
-        let isStorable = update.delivery == .origin && update.storability == .storable
+        var isStorable = update.delivery == .origin && update.storability == .storable
+        if isStorable, session.record.decides(.cache, about: task.options) {
+            // S-84: what the delegate does not see it cannot be asked about. The next task that
+            // wants it fetches it, and asks.
+            cache.forget(entry)
+            isStorable = false
+        }
         answer = Answer(head: head, time: now, isStorable: isStorable)
         // A 304 has no content, and leaves a connection that can be used again.
         return isStorable || head.status == 304 ? .proceed : .stop
@@ -141,9 +147,14 @@ extension Revalidation: AttemptObserver {
             finish()
             return
         }
-        let new = NewResponse(
+        var new = NewResponse(
             request: forwarding.request, head: answer.head, requestTime: requestTime,
             responseTime: answer.time, length: Int64(answer.content.count), fetch: fetch)
+        if let former = found.first(where: { $0.entry.id == entry })?.entry {
+            // What the delegate has said of it holds for what takes its place (S-71).
+            if former.place == .memory { new.policy = .allowedInMemoryOnly }
+            new.userInfo = former.userInfo
+        }
         let bytes = answer.content
         LoopActor.start { [self] in
             if !isOver { await cache.store(new, .bytes(bytes)) }

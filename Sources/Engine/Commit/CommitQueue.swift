@@ -348,13 +348,32 @@ final class CommitQueue {
         await store.releaseMemory()
     }
 
-    /// As the store does it, which takes room before it gives some back.
+    /// As the store does it.
     func purge(
         _ limits: RetentionLimits, into forgotten: inout Forgotten
     ) async throws(StoreError) {
+        try await givingRoom(&forgotten) { forgotten throws(StoreError) in
+            try await store.purge(limits, into: &forgotten)
+        }
+    }
+
+    /// As the store does it.
+    func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await givingRoom(&forgotten) { forgotten throws(StoreError) in
+            try await store.forget(tenant, into: &forgotten)
+        }
+    }
+
+    /// Has the store forget, which takes room before it gives some back.
+    private func givingRoom(
+        _ forgotten: inout Forgotten,
+        _ forget: @LoopActor (inout Forgotten) async throws(StoreError) -> Void
+    ) async throws(StoreError) {
         while true {
             do throws(StoreError) {
-                return try await store.purge(limits, into: &forgotten)
+                return try await forget(&forgotten)
             } catch {
                 guard error == .full, await giveRoom() else { throw error }
             }
@@ -396,19 +415,6 @@ extension CommitQueue {
     /// Whether that is so because the database cannot be reached, or has nothing for this gateway
     /// at the moment.
     var isAway: Bool { stall == .away || stall == .lost }
-
-    /// As the store does it, which takes room before it gives some back.
-    func forget(
-        _ tenant: TenantID, into forgotten: inout Forgotten
-    ) async throws(StoreError) {
-        while true {
-            do throws(StoreError) {
-                return try await store.forget(tenant, into: &forgotten)
-            } catch {
-                guard error == .full, await giveRoom() else { throw error }
-            }
-        }
-    }
 }
 
 /// What tasks call the changes that they record.

@@ -171,7 +171,7 @@ final class ContentFile: Sendable {
         let (descriptor, _) = try openForWriting()
         let path = folder.path(of: owner.id)
         // First, so that what has no descriptor has done nothing.
-        let directory = try ContentFile.openFolder(of: path)
+        let directory = try Folder.open(Folder.parent(of: path))
         defer { close(directory) }
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw FileError("ftruncate", code: errno)
@@ -180,7 +180,7 @@ final class ContentFile: Sendable {
         guard rename(folder.partPath(of: owner.id), path) == 0 else {
             throw FileError("rename", code: errno)
         }
-        guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
+        try Folder.sync(directory)
     }
 
     /// The digest of all that was written, if one was asked for.
@@ -290,13 +290,6 @@ final class ContentFile: Sendable {
             guard written > 0 else { throw FileError("pwrite", code: written < 0 ? errno : ENOSPC) }
             done += written
         }
-    }
-
-    private static func openFolder(of path: String) throws -> CInt {
-        let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
-        let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        return descriptor
     }
 }
 

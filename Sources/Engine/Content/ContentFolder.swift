@@ -169,15 +169,7 @@ public struct ContentFolder: Sendable {
     ) throws {
         for part in 0..<32 {
             let parent = path + "/" + ContentFolder.name(part)
-            guard let folder = opendir(parent) else {
-                guard errno == ENOENT else { throw FileError("opendir", code: errno) }
-                continue
-            }
-            defer { closedir(folder) }
-            while let entry = readdir(folder) {
-                let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-                }
+            _ = try Folder.forEachName(in: parent) { name in
                 if kinds.contains(ContentFolder.kind(name)),
                     let entry = ContentFolder.entry(name, in: parent)
                 {
@@ -189,15 +181,11 @@ public struct ContentFolder: Sendable {
 
     /// The names of the files in one of the parts that begin in a certain way.
     func names(in parent: String, beginningWith start: String) throws -> [String] {
-        guard let directory = opendir(parent) else { throw FileError("opendir", code: errno) }
-        defer { closedir(directory) }
         var names: [String] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        let isThere = try Folder.forEachName(in: parent) { name in
             if name.hasPrefix(start) { names.append(name) }
         }
+        guard isThere else { throw FileError("opendir", code: ENOENT) }
         return names
     }
 

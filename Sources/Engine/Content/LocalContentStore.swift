@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Glibc
 internal import Loop
 internal import Semantics
@@ -7,6 +8,7 @@ internal import Semantics
 final class LocalContentStore: ContentStore {
     private let folder: ContentFolder
     private let files: FileThreads
+    private let log = Log("engine.content")
 
     /// Contents in a folder that is there, or will be by the first call.
     ///
@@ -56,19 +58,29 @@ final class LocalContentStore: ContentStore {
     func discard(
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {
-        guard let completion else {
-            files.submit(on: lane) { [folder] in try? folder.removeAll(of: content) }
-            return
+        let work: @Sendable () -> Void = { [folder, log] in
+            Self.discard(content.owner, log) { try folder.removeAll(of: content) }
         }
-        files.submit(on: lane) { [folder] in
-            try folder.removeAll(of: content)
-        } then: { _ in
-            completion()
-        }
+        guard let completion else { return files.submit(on: lane, work) }
+        files.submit(on: lane, work) { _ in completion() }
     }
 
     func discard(_ entry: ContentEntry) {
-        files.submit { [folder] in try? folder.remove(entry) }
+        files.submit { [folder, log] in
+            Self.discard(entry.owner, log) { try folder.remove(entry) }
+        }
+    }
+
+    private nonisolated static func discard(
+        _ owner: ContentOwner, _ log: Log, _ remove: () throws -> Void
+    ) {
+        do {
+            try remove()
+        } catch {
+            log.write(
+                .warning, "a file cannot be removed: it stays until the next start",
+                ["owner": .name("\(owner.id)"), "error": .words("\(error)")])
+        }
     }
 
     func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry] {
@@ -99,14 +111,21 @@ final class LocalContentStore: ContentStore {
             series: checkpoint.part == task ? checkpoint.series : nil)
     }
 
-    func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {
-        try await files.run { [folder] in
-            try staged.filter { file in
-                if try folder.holds(file) { return false }
-                try folder.removeAll(of: .file(file.id))
-                return true
+    func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
+        let looks = try? await files.run { [folder] in
+            staged.map { file in
+                Result {
+                    if try folder.holds(file) { return true }
+                    try folder.removeAll(of: .file(file.id))
+                    return false
+                }
             }
         }
+        var findings = StagedFindings()
+        for (file, look) in zip(staged, looks ?? []) {
+            findings.note(file, look)
+        }
+        return findings
     }
 }
 

@@ -305,12 +305,15 @@ final class SentAhead {
         _ checkpoint: DownloadCheckpoint, of tenant: TenantID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
-        do {
-            return try await bringListed(checkpoint, of: tenant, noting: note)
-        } catch is Vanished {
-            // Somebody has removed what was listed: what is left may still be worth it.
-            return try? await bringListed(checkpoint, of: tenant, noting: note)
+        // Where somebody has removed what was listed, what is left may still be worth it, once.
+        for _ in 0..<2 {
+            do {
+                return try await bringListed(checkpoint, of: tenant, noting: note)
+            } catch is Vanished {
+                continue
+            }
         }
+        return nil
     }
 
     private func bringListed(

@@ -18,8 +18,7 @@ struct SharedFolder: Sendable {
 
     /// The mark; nil where there is none, in a folder that is there.
     func readMark() throws -> String? {
-        let directory = Glibc.open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw FileError("open", code: errno) }
+        let directory = try Folder.open(folder.path)
         defer { close(directory) }
         let file = openat(directory, Self.markName, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
@@ -77,19 +76,53 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Makes a second file of a content.
+    /// Gives a content a second name where the file system has such, else makes a second file of it.
     func copy(_ source: ContentName, to target: ContentName) throws {
+        do {
+            try folder.link(source, as: target)
+        } catch let error as FileError where error.code == ENOENT {
+            try requireMark()
+            throw error
+        } catch let error as FileError
+            where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code)
+        {
+            try makeCopy(source, to: target)
+        }
+    }
+
+    private func makeCopy(_ source: ContentName, to target: ContentName) throws {
         let path = folder.path(of: target)
         let draft = Self.draft(of: path)
         try FileCopy.copy(folder.path(of: source), to: draft)
         guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
-        try FileCopy.syncFolder(Self.parent(of: path))
+        try Folder.sync(Folder.parent(of: path))
+    }
+
+    /// Removes contents; those that are not there are fine too, in a folder that has its mark.
+    func remove(_ contents: [ContentName]) throws {
+        try remove(contents.map { folder.path(of: $0) })
+    }
+
+    /// The same with stretches.
+    func remove(_ stretches: [Stretch]) throws { try remove(stretches.map { path(of: $0) }) }
+
+    private func remove(_ paths: [String]) throws {
+        var failure: FileError?
+        var isIncomplete = false
+        for path in paths where unlink(path) != 0 {
+            if errno == ENOENT {
+                isIncomplete = true
+            } else {
+                failure = failure ?? FileError("unlink", code: errno)
+            }
+        }
+        if let failure { throw failure }
+        if isIncomplete { try requireMark() }
     }
 
     /// Writes a file under another name, and gives it its own once the disk has it.
     private func write(to path: String, _ body: (CInt) throws -> Void) throws {
-        let directory = Glibc.open(Self.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw FileError("open", code: errno) }
+        let directory = try Folder.open(Folder.parent(of: path))
         defer { close(directory) }
         let draft = Self.draft(of: path)
         let file = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -103,7 +136,7 @@ struct SharedFolder: Sendable {
             unlink(draft)
             throw error
         }
-        guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
+        try Folder.sync(directory)
     }
 
     // MARK: Stretches
@@ -125,7 +158,7 @@ struct SharedFolder: Sendable {
     /// All stretches of a task.
     func stretches(of task: TaskID) throws -> [Stretch] {
         try requireMark()
-        let parent = Self.parent(of: folder.path(of: task))
+        let parent = Folder.parent(of: folder.path(of: task))
         return try folder.names(in: parent, beginningWith: "\(task).").compactMap { name in
             var status = stat()
             guard stat("\(parent)/\(name)", &status) == 0 else { return nil }  // gone meanwhile
@@ -149,26 +182,18 @@ struct SharedFolder: Sendable {
         "\(path).\(UInt64.random(in: 0 ... .max))\(draftEnd)"
     }
 
-    private static func parent(of path: String) -> String {
-        String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
-    }
-
     /// Removes what was left half written.
     func sweep() {
         for part in 0..<32 { sweep(folder.path(ofPart: part)) }
     }
 
     private func sweep(_ path: String) {
-        guard let directory = opendir(path) else { return }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
+        // What cannot be looked through now is at the next sweep.
+        _ = try? Folder.forEachName(in: path) { name in
             var status = stat()
             guard name.hasSuffix(Self.draftEnd), stat("\(path)/\(name)", &status) == 0,
                 time(nil) - status.st_mtim.tv_sec > Self.abandonment
-            else { continue }
+            else { return }
             unlink("\(path)/\(name)")
         }
     }

@@ -70,20 +70,12 @@ public final class SharedFolderContents: WholeContents {
 
     /// As the port says: a second name where the file system has such, else a second file.
     public func copy(_ source: ContentName, to target: ContentName) async throws {
-        try await files.run { [shared] in
-            do {
-                try shared.folder.link(source, as: target)
-            } catch let error as FileError
-                where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code)
-            {
-                try shared.copy(source, to: target)
-            }
-        }
+        try await files.run { [shared] in try shared.copy(source, to: target) }
     }
 
     /// As the port says.
     public func remove(_ contents: [ContentName]) async throws {
-        try await self.contents.remove(contents)
+        try await files.run { [shared] in try shared.remove(contents) }
     }
 
     /// As the port says.
@@ -144,14 +136,7 @@ public final class SharedFolderContents: WholeContents {
 
     /// As the port says.
     public func remove(_ stretches: [Stretch]) async throws {
-        try await files.run { [shared] in
-            var failure: FileError?
-            for stretch in stretches where unlink(shared.path(of: stretch)) != 0 && errno != ENOENT
-            {
-                failure = failure ?? FileError("unlink", code: errno)
-            }
-            if let failure { throw failure }
-        }
+        try await files.run { [shared] in try shared.remove(stretches) }
     }
 
     /// Nothing: what nobody ends has a name that no content has.

@@ -16,6 +16,8 @@ public final class SplitContentStore: ContentStore {
         var putting: ContentName?
         /// It was removed while it was put, or others go on with it.
         var isUnwanted = false
+        /// What is being put is in its place, and its part is on its way out.
+        var isThere = false
         /// What is being removed, each time that it is.
         var removing: [ContentName] = []
         var waiters = Waiters()
@@ -32,6 +34,8 @@ public final class SplitContentStore: ContentStore {
     private var leftParts: [ContentOwner: Int] = [:]
     /// Those of them that are being removed.
     private var leavingParts: [ContentOwner: Task<Void, Never>] = [:]
+    /// What was to be removed from the place, and could not be.
+    private var owed: Set<ContentName> = []
     /// Where other machines may have got what this one has; nil where there are none.
     public var claim: (any ContentClaim)? {
         didSet { ahead.claim = claim }
@@ -75,28 +79,30 @@ public final class SplitContentStore: ContentStore {
             await withCheckedContinuation { work[owner]?.waiters.add($0) }
         }
         work[owner, default: Work()].putting = name
+        owed.remove(name)
         defer {
             work[owner]?.putting = nil
             work[owner]?.isUnwanted = false
+            work[owner]?.isThere = false
             settle(owner)
         }
         if case .task(let task) = owner { part.ahead = await ahead.settled(task) }
         try await files.run(on: part.lane) { [part] in try part.settle() }
         do {
             try await whole.put(part) { work[owner]?.isUnwanted != true }
+            if !isShared, work[owner]?.isUnwanted != true {
+                work[owner]?.isThere = true
+                try await files.run(on: part.lane) { [folder] in
+                    try folder.remove(owner.id, .part)
+                }
+            }
+            // Behind the last wait: who removes it later finds nothing being put.
+            if work[owner]?.isUnwanted == true { throw FileError("put", code: ENOENT) }
         } catch  where work[owner]?.isUnwanted == true {
-            try? await whole.remove([name])
+            await removing(name) { try await removeWhole([name]) }
             throw error
         }
-        guard work[owner]?.isUnwanted != true else {
-            try await whole.remove([name])
-            throw FileError("put", code: ENOENT)
-        }
-        if isShared {
-            leftParts[owner] = part.lane
-        } else {
-            try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
-        }
+        if isShared { leftParts[owner] = part.lane }
         return series
     }
 
@@ -107,11 +113,14 @@ public final class SplitContentStore: ContentStore {
         {
             return nil
         }
+        // Another node may have put it again.
+        guard isShared || !owed.contains(content) else { return nil }
         return try await whole.open(content)
     }
 
     /// As the port says.
     public func copy(_ source: ContentName, to target: ContentName) async throws {
+        owed.remove(target)
         try await whole.copy(source, to: target)
     }
 
@@ -129,7 +138,7 @@ public final class SplitContentStore: ContentStore {
             failure = error
         }
         do {
-            try await whole.remove(asked)
+            try await removeWhole(asked)
         } catch {
             failure = failure ?? error
         }
@@ -146,7 +155,7 @@ public final class SplitContentStore: ContentStore {
         }
         parts.discard(content, behind: lane) { [self] in
             LoopActor.start { [self] in
-                try? await removeOwn(content)
+                await removing(content) { try await removeOwn(content) }
                 endRemoval(content)
                 completion?()
             }
@@ -162,14 +171,45 @@ public final class SplitContentStore: ContentStore {
         }
         guard beginRemoval(entry.name, isSwept: true) else { return }
         LoopActor.start { [self] in
-            try? await removeOwn(entry.name)
+            await removing(entry.name) { try await removeOwn(entry.name) }
             endRemoval(entry.name)
         }
     }
 
     /// Removes a whole content, unless another machine relies on it by now.
     private func removeOwn(_ content: ContentName) async throws {
-        if await claim?.settled() != false { try await whole.remove([content]) }
+        if await claim?.settled() != false { try await removeWhole([content]) }
+    }
+
+    /// Removes whole contents, or owes it.
+    private func removeWhole(_ contents: [ContentName]) async throws {
+        do {
+            try await whole.remove(contents)
+            owed.subtract(contents)
+        } catch {
+            owed.formUnion(contents)
+            throw error
+        }
+    }
+
+    /// Removes a content for one who does not hear of a failure. An outage is told once.
+    private func removing(
+        _ content: ContentName, _ remove: @LoopActor () async throws -> Void
+    ) async {
+        let isTold = !owed.subtracting([content]).isEmpty
+        do {
+            try await remove()
+        } catch {
+            guard !isTold else { return }
+            log.write(
+                .warning, "a content cannot be removed: housekeeping tries it again",
+                ["content": .name("\(content.owner.id)"), "error": .words("\(error)")])
+        }
+    }
+
+    /// As the port says.
+    public func owesRemoval(of content: ContentName) -> Bool {
+        owed.contains(content) || whole.leftBehind.contains(content)
     }
 
     /// - Parameters:
@@ -207,11 +247,13 @@ public final class SplitContentStore: ContentStore {
     /// As the port says; asks the place only for what is there.
     public func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry] {
         let elsewhere: Set<ContentKind> = [.whole, .ahead]
-        var entries = try await parts.list(kinds.subtracting(elsewhere))
-        if !kinds.isDisjoint(with: elsewhere) {
-            entries += try await whole.list().filter { kinds.contains($0.kind) }
-        }
-        return entries
+        let entries = try await parts.list(kinds.subtracting(elsewhere))
+        guard !kinds.isDisjoint(with: elsewhere) else { return entries }
+        let owedBefore = owed
+        let found = try await whole.list()
+        // What is not there any more is not owed, either.
+        owed.subtract(owedBefore.subtracting(found.lazy.filter { $0.kind == .whole }.map(\.name)))
+        return entries + found.filter { kinds.contains($0.kind) }
     }
 
     /// As the port says.
@@ -252,7 +294,7 @@ public final class SplitContentStore: ContentStore {
             try await makePart(of: .task(task), from: content, length: content.length)
         }
         await settleReaders()
-        try await whole.remove([.task(source)])
+        try await removeWhole([.task(source)])
         if let series = checkpoint.series { ahead.forget(source, in: series) }
         return DownloadCheckpoint(point: checkpoint.point, part: task)
     }
@@ -307,7 +349,8 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func giveUpPut(of owner: ContentOwner) {
-        if work[owner]?.putting != nil { work[owner]?.isUnwanted = true }
+        guard let state = work[owner], state.putting != nil, !state.isThere else { return }
+        work[owner]?.isUnwanted = true
     }
 
     /// As the port says.
@@ -350,8 +393,10 @@ public final class SplitContentStore: ContentStore {
         return try await put(part, in: nil)
     }
 
-    /// As the port says: nothing is removed before all have been looked at.
-    public func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {
+    /// As the port says: nothing is removed before all have been looked at, and nothing at all where
+    /// the place is away.
+    public func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
+        var findings = StagedFindings()
         var damaged: [StagedFile] = []
         var returning: [StagedFile] = []
         for start in stride(from: 0, to: staged.count, by: Self.lookCount) {
@@ -360,16 +405,33 @@ public final class SplitContentStore: ContentStore {
                 (file, LoopActor.start { [self] in try await look(at: file) })
             }
             for (file, look) in looks {
-                switch try await look.value {
-                case .sound: break
-                case .returns: returning.append(file)
-                case .damaged: damaged.append(file)
+                switch await look.result {
+                case .success(.sound): findings.sound.append(file)
+                case .success(.returns): returning.append(file)
+                case .success(.damaged): damaged.append(file)
+                case .failure(let error): findings.note(file, .failure(error))
                 }
             }
+            if (findings.failure as? FileError)?.isAway == true { return findings }
         }
-        for file in returning { try await makePart(of: file) }
-        try await remove(damaged.map(\.content))
-        return damaged
+        // One by one: of each it must be known what has become of it.
+        for file in returning {
+            do {
+                try await makePart(of: file)
+                findings.note(file, .success(true))
+            } catch {
+                findings.note(file, .failure(error))
+            }
+        }
+        for file in damaged {
+            do {
+                try await remove([file.content])
+                findings.note(file, .success(false))
+            } catch {
+                findings.note(file, .failure(error))
+            }
+        }
+        return findings
     }
 
     private enum Finding {

@@ -5,7 +5,7 @@ internal import Semantics
 /// The decisions that wait for an answer (§7).
 @LoopActor
 final class DecisionDesk {
-    private var waiting: [DecisionID: PendingDecision] = [:]
+    private var waiting = OrderedGroups<SessionID, DecisionID, PendingDecision>()
     private let identifiers: IdentifierSource
 
     private let tally: Tally
@@ -20,24 +20,25 @@ final class DecisionDesk {
 
     func makeID() -> DecisionID { identifiers.next() }
 
-    func open(_ decision: PendingDecision) { waiting[decision.record.id] = decision }
+    func open(_ decision: PendingDecision) {
+        waiting.insert(decision, as: decision.record.id, of: decision.record.session)
+    }
 
     /// The decision is made, or nobody waits for it any more.
     func close(_ decision: DecisionID, as state: DecisionState) {
-        waiting[decision] = nil
+        waiting.remove(decision)
         tally.decisions.add(state)
     }
 
     /// The process is about to end: the decision waits for the next one.
-    func drop(_ decision: DecisionID) { waiting[decision] = nil }
+    func drop(_ decision: DecisionID) { waiting.remove(decision) }
 
     /// A decision that waits, as it stands; nil for one that does not wait any more.
     func pending(_ decision: DecisionID) -> DecisionRecord? { waiting[decision]?.shown }
 
     /// The decisions of a session that wait, oldest first.
     func pending(of session: SessionID) -> [DecisionRecord] {
-        waiting.values.filter { $0.record.session == session }.map(\.shown)
-            .sorted { $0.id < $1.id }
+        waiting.values(of: session).map(\.shown)
     }
 }
 

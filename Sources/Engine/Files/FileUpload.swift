@@ -235,11 +235,14 @@ final class FileUpload {
 
     /// Returns when a file that is on its way to its place is there, or after `limit`.
     func completion(within limit: Duration) async {
-        let end = ContinuousClock.now + limit
-        let timer = LoopTimer { [weak self] in self?.waiters.wakeAll() }
+        var isTimeUp = false
+        let timer = LoopTimer { [weak self] in
+            isTimeUp = true
+            self?.waiters.wakeAll()
+        }
         timer.arm(after: limit)
         defer { timer.cancel() }
-        while put == .underWay, ContinuousClock.now < end { await change() }
+        while put == .underWay, !isTimeUp { await change() }
     }
 
     /// All bytes have come: the file is complete, unless it is not what it was to be.

@@ -6,13 +6,20 @@ internal import Semantics
 @LoopActor
 final class StagedFiles {
     /// What is known of each; what is shown is what the store has.
-    private var files: [FileID: Acknowledged<StagedFile>] = [:]
+    private var files = OrderedGroups<TenantID, FileID, Acknowledged<StagedFile>>()
     /// Files whose rows cannot be read: they can be deleted.
     private var damaged: [FileID: TenantID] = [:]
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
+    /// What of a tenant has yet to be held against what is there.
+    private struct Unverified {
+        var files: Set<FileID> = []
+        /// Whether it could not be, which was told.
+        var hasFailed = false
+    }
+
     /// Files whose records have yet to be held against what is there: nothing is appended to them.
-    private var unverified: [TenantID: Set<FileID>] = [:]
+    private var unverified: [TenantID: Unverified] = [:]
     /// The tenants whose files are held against it just now.
     private var verifications: [TenantID: Task<Void, Never>] = [:]
     private lazy var verifyAgain = LoopTimer { [weak self] in
@@ -46,9 +53,6 @@ final class StagedFiles {
 
     // MARK: Looking up
 
-    /// All files, as the store has them.
-    var records: [FileID: StagedFile] { files.compactMapValues(\.shown) }
-
     /// A tenant's file. Another's does not exist for it.
     func known(_ id: FileID, _ tenant: TenantID) throws(GatewayError) -> StagedFile {
         guard let file = files[id]?.shown, file.tenant == tenant else {
@@ -68,16 +72,18 @@ final class StagedFiles {
 
     /// A tenant's files in the order of creation, of those that the store has.
     func page(of tenant: TenantID, after id: FileID?, limit: Int) -> [StagedFile] {
-        let first = id?.rawValue ?? -1
-        let files = records.values.filter {
-            $0.tenant == tenant && $0.id.rawValue > first
+        var page: [StagedFile] = []
+        // Not by `compactMap`, which would look at all that follow.
+        for id in files.ids(of: tenant, behind: id) {
+            guard page.count < limit else { break }
+            if let file = files[id]?.shown { page.append(file) }
         }
-        return Array(files.sorted { $0.id < $1.id }.prefix(limit))
+        return page
     }
 
     /// All files of a tenant, also those that the store has not heard of, or cannot read.
     func all(of tenant: TenantID) -> [FileID] {
-        files.values.map(\.newest).filter { $0.tenant == tenant }.map(\.id)
+        files.ids(of: tenant)
             + damaged.filter { $0.value == tenant }.map(\.key)
     }
 
@@ -109,7 +115,7 @@ final class StagedFiles {
     /// - Throws: `quotaExceeded`, `overQuota`.
     func insert(_ file: StagedFile) throws(GatewayError) {
         try quota.admit(file, accounts[file.tenant])
-        files[file.id] = Acknowledged(new: file, in: commits)
+        files.insert(Acknowledged(new: file, in: commits), as: file.id, of: file.tenant)
         commits.record(.file(file))
     }
 
@@ -123,7 +129,7 @@ final class StagedFiles {
     }
 
     private func put(_ file: StagedFile) {
-        files[file.id]?.change { $0 = file }
+        files.change(file.id) { known in known.change { $0 = file } }
         commits.record(.file(file))
     }
 
@@ -211,13 +217,13 @@ final class StagedFiles {
     func discard(_ refused: RefusedNumbers) {
         for number in refused.numbers {
             let id = FileID(rawValue: number)
-            if files.removeValue(forKey: id) != nil { quota.release(id) }
+            if files.remove(id) != nil { quota.release(id) }
         }
     }
 
     /// The store has forgotten a file.
     private func leave(_ id: FileID) {
-        files[id] = nil
+        files.remove(id)
         damaged[id] = nil
         quota.release(id)
     }
@@ -227,7 +233,7 @@ final class StagedFiles {
             try await contents.remove([content])
             room.look()
         } catch {
-            // The next start sweeps up what has no record.
+            // What has no record is swept up.
             log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
         }
     }
@@ -237,7 +243,7 @@ final class StagedFiles {
     /// Takes in the files that the store has.
     func recall(_ contents: StoreContents) {
         for file in contents.files {
-            files[file.id] = Acknowledged(file, in: commits)
+            files.insert(Acknowledged(file, in: commits), as: file.id, of: file.tenant)
             quota.recall(file, accounts[file.tenant])
         }
         damaged.merge(contents.damagedFiles) { $1 }
@@ -259,8 +265,9 @@ final class StagedFiles {
     /// Lets go of a tenant's files, which another node has.
     func unload(_ tenant: TenantID) {
         unverified[tenant] = nil
-        for id in all(of: tenant) {
-            files[id] = nil
+        let ids = all(of: tenant)
+        _ = files.removeAll(ids)
+        for id in ids {
             damaged[id] = nil
             quota.release(id)
         }
@@ -268,7 +275,8 @@ final class StagedFiles {
 
     /// Returns when what is here of a file is what its record tells.
     ///
-    /// - Throws: `tenantIsMoving` where that cannot be found out now, as its place is away.
+    /// - Throws: `tenantIsMoving` where that cannot be found out now, as its place is away, or it
+    ///   cannot be read.
     func verified(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
         guard isUnverified(id, of: tenant) else { return }
         await verification(of: tenant).value
@@ -276,7 +284,7 @@ final class StagedFiles {
     }
 
     private func isUnverified(_ id: FileID, of tenant: TenantID) -> Bool {
-        unverified[tenant]?.contains(id) ?? false
+        unverified[tenant]?.files.contains(id) ?? false
     }
 
     /// Nothing is appended to files before they have been looked for.
@@ -284,12 +292,12 @@ final class StagedFiles {
     /// - Parameter tenants: whose; nil for all.
     func requireVerification(of tenants: Set<TenantID>?) {
         for file in files.values.map(\.newest) where tenants?.contains(file.tenant) ?? true {
-            unverified[file.tenant, default: []].insert(file.id)
+            unverified[file.tenant, default: Unverified()].files.insert(file.id)
         }
     }
 
-    /// Holds the records of files against what is there, one tenant after the other. Those whose
-    /// place is away are looked for again later.
+    /// Holds the records of files against what is there, one tenant after the other. Those that
+    /// cannot be looked at, as their place is away for one, are looked for again later.
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
     func recover() async {
@@ -311,25 +319,30 @@ final class StagedFiles {
     }
 
     private func verify(_ tenant: TenantID) async {
-        let records = (unverified[tenant] ?? []).compactMap { files[$0]?.newest }
-        do {
-            for record in try await contents.removeDamaged(among: records) {
-                guard var file = files[record.id]?.newest, !deleting.contains(file.id)
-                else { continue }
-                log.write(
-                    .error, "a staged file is damaged: its upload begins anew",
-                    ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
-                file.length = 0
-                file.isComplete = false
-                quota.fit(file)
-                put(file)
-            }
-        } catch let error as FileError where error.isAway {
-            return  // the place itself says so, once
-        } catch {
-            log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])
+        let records = (unverified[tenant]?.files ?? []).compactMap { files[$0]?.newest }
+        let found = await contents.removeDamaged(among: records)
+        for record in found.removed {
+            guard var file = files[record.id]?.newest, !deleting.contains(file.id)
+            else { continue }
+            log.write(
+                .error, "a staged file is damaged: its upload begins anew",
+                ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
+            file.length = 0
+            file.isComplete = false
+            quota.fit(file)
+            put(file)
         }
-        unverified[tenant] = nil
+        guard var rest = unverified[tenant] else { return }
+        rest.files.subtract((found.sound + found.removed).map(\.id))
+        rest.files = rest.files.filter { files[$0] != nil }
+        // That its place is away the place itself says, once.
+        if let error = found.failure, !rest.hasFailed, (error as? FileError)?.isAway != true {
+            rest.hasFailed = true
+            log.write(
+                .error, "staged files cannot be looked at: it is tried again",
+                ["tenant": .number(Int(tenant.rawValue)), "error": .words("\(error)")])
+        }
+        unverified[tenant] = rest.files.isEmpty ? nil : rest
     }
 
     /// Looks for no more files; the gateway is about to stop.

@@ -340,12 +340,20 @@ public final class NodeService {
         } catch {
             log.write(
                 .warning, "tenants cannot be taken over yet", ["error": .words("\(error)")])
-            for tenant in arriving.count > 1 ? arriving : [] {
-                try? await takeOver([tenant], as: .takenOver)
-            }
+            for tenant in arriving.count > 1 ? arriving : [] { await takeOverAlone(tenant) }
         }
         moving.subtract(arriving)
         tellChange()
+    }
+
+    private func takeOverAlone(_ tenant: TenantID) async {
+        do throws(StoreError) {
+            try await takeOver([tenant], as: .takenOver)
+        } catch {
+            log.write(
+                .warning, "a tenant cannot be taken over yet",
+                ["tenant": .number(Int(tenant.rawValue)), "error": .words("\(error)")])
+        }
     }
 
     private func logChange(from old: NodeView, to new: NodeView) {
@@ -473,6 +481,7 @@ public final class NodeService {
         served.remove(tenant)
         onChange?()
         await loader.unload(tenant)
+        var hasFailed = false
         while !isStopped {
             do throws(StoreError) {
                 let isGiven = try await store.give(tenant, to: node.id)
@@ -493,6 +502,15 @@ public final class NodeService {
             } catch .lost {
                 return arrived(tenant)
             } catch {
+                if !hasFailed {
+                    log.write(
+                        .warning, "a tenant cannot be handed over yet",
+                        [
+                            "tenant": .number(Int(tenant.rawValue)),
+                            "node": .number(Int(node.id.rawValue)), "error": .words("\(error)"),
+                        ])
+                }
+                hasFailed = true
                 await LoopActor.nextTurn(after: .seconds(1))
             }
         }

@@ -37,7 +37,8 @@ public protocol ContentStore: Sendable {
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
     func remove(_ contents: [ContentName]) async throws
-    /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up.
+    /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up. Here, by
+    /// the next start; elsewhere it is owed (`owesRemoval`).
     ///
     /// - Parameters:
     ///   - content: what goes.
@@ -47,6 +48,9 @@ public protocol ContentStore: Sendable {
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
     /// As `discard`, for one that `list` has told of, be it a part that was kept.
     func discard(_ entry: ContentEntry)
+    /// Whether a whole content was to be removed by this process, and could not be, as its place was
+    /// away: `discard` tries it again. Not one that was put again since.
+    func owesRemoval(of content: ContentName) -> Bool
     /// All that is here of some kinds, in no order: for housekeeping.
     ///
     /// - Throws: `FileError`.
@@ -75,7 +79,7 @@ public protocol ContentStore: Sendable {
     ///   - note: called where there is less than that, before the part is here: when it returns
     ///     true, the task's record tells so for good; false where it never will.
     /// - Returns: what is here; nil where nothing is, or not any more.
-    /// - Throws: `FileError`; one that is `isAway` where it may be elsewhere.
+    /// - Throws: `FileError`; one that is `isForLater` where it may be there, or elsewhere.
     func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool
@@ -130,10 +134,7 @@ public protocol ContentStore: Sendable {
     ) async throws -> Int64?
     /// Holds the records of staged files against what is here, and removes what is less than its
     /// record says. A whole file whose record is that of a part is made a part again.
-    ///
-    /// - Returns: the records of those that were removed.
-    /// - Throws: `FileError`.
-    func removeDamaged(among files: [StagedFile]) async throws -> [StagedFile]
+    func removeDamaged(among files: [StagedFile]) async -> StagedFindings
     /// The gateway stops: what waits for a place that cannot be reached waits no longer.
     func stopWaiting()
 }
@@ -164,6 +165,9 @@ extension ContentStore {
     /// What is put is the part itself.
     public func forgetPart(of owner: ContentOwner) {}
 
+    /// What is here is not away.
+    public func owesRemoval(of content: ContentName) -> Bool { false }
+
     /// Nothing that is put takes long.
     public func giveUpPut(of owner: ContentOwner) {}
 
@@ -181,6 +185,28 @@ extension ContentStore {
     func openKnown(_ name: ContentName) async throws -> any OpenContent {
         guard let content = try await open(name) else { throw FileError("open", code: ENOENT) }
         return content
+    }
+}
+
+/// What has become of staged files that were held against what is here.
+public struct StagedFindings: Sendable {
+    /// Those of which there is what their records say.
+    public var sound: [StagedFile] = []
+    /// Those that were removed, as there was less.
+    public var removed: [StagedFile] = []
+    /// Why nothing is known of the others: a `FileError`, the first one. Nil where there are none.
+    public var failure: (any Error)?
+
+    /// Nothing is known yet.
+    public init() {}
+
+    /// Takes note of whether a file is sound, or of why that is not known.
+    mutating func note(_ file: StagedFile, _ isSound: Result<Bool, any Error>) {
+        switch isSound {
+        case .success(true): sound.append(file)
+        case .success(false): removed.append(file)
+        case .failure(let error): failure = failure ?? error
+        }
     }
 }
 

@@ -39,6 +39,8 @@ public protocol WholeContents: AnyObject, Sendable {
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
     func remove(_ contents: [ContentName]) async throws
+    /// Contents that were to go when their last readers have gone, and could not be removed then.
+    var leftBehind: Set<ContentName> { get }
     /// The length of a content in bytes; nil where there is none, of a place that has its mark.
     ///
     /// - Throws: `FileError`.
@@ -80,6 +82,11 @@ public protocol WholeContents: AnyObject, Sendable {
     func forgetUploads(of owner: ContentOwner) async throws
     /// The gateway stops: what waits for a place that cannot be reached waits no longer.
     func stopWaiting()
+}
+
+extension WholeContents {
+    /// What is removed is gone at once.
+    public var leftBehind: Set<ContentName> { [] }
 }
 
 /// A place for contents cannot be used.

@@ -146,28 +146,22 @@ public final class ContentService {
 extension ContentService: BodyOpener {
     func openSource(
         _ body: BodyRecord, of tenant: TenantID
-    ) async throws(TransferError) -> BodyContent {
-        let gone = TransferError.url(
-            .fileDoesNotExist, message: "What the task was to send does not exist any more.")
-        do throws(GatewayError) {
-            switch body {
-            case .task(let id, let length):
-                let record = try await tasks.read(id, tenant).record
-                guard let content = record.content, content.length == length else {
-                    throw .noContent
-                }
-                switch try await source(of: content, record) {
-                case .bytes(let bytes): return .bytes(bytes)
-                case .file(let file): return .file(file)
-                case .spool, .pipe: throw .noContent
-                }
-            case .file(let id, let length):
-                return .file(try await staged.open(id, length: length, of: tenant))
-            case .bytes(let bytes): return .bytes(bytes)
-            case .stream: throw .noContent
+    ) async throws(GatewayError) -> BodyContent {
+        switch body {
+        case .task(let id, let length):
+            let record = try await tasks.read(id, tenant).record
+            guard let content = record.content, content.length == length else {
+                throw .noContent
             }
-        } catch {
-            throw gone
+            switch try await source(of: content, record) {
+            case .bytes(let bytes): return .bytes(bytes)
+            case .file(let file): return .file(file)
+            case .spool, .pipe: throw .noContent
+            }
+        case .file(let id, let length):
+            return .file(try await staged.open(id, length: length, of: tenant))
+        case .bytes(let bytes): return .bytes(bytes)
+        case .stream: throw .noContent
         }
     }
 }

@@ -6,6 +6,7 @@ internal import Semantics
 /// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34). What
 /// a node has sent ahead of a task that has ended, or has not put to its end, is another's to
 /// remove where that node is lost; and so is what it has put in a series of which no record tells.
+/// What could not be removed when it was to be is removed now.
 @LoopActor
 final class FolderSweep {
     private let sessions: SessionDirectory
@@ -56,6 +57,12 @@ final class FolderSweep {
                 parts.contents.discard(entry)
                 continue
             }
+            let isOwed = entry.kind == .whole && parts.contents.owesRemoval(of: entry.name)
+            if isOwed, parts.sharedStore == nil {
+                // Nobody else puts anything, and this process has not put it again.
+                parts.contents.discard(entry)
+                continue
+            }
             switch entry.owner {
             case .task(let task) where entry.kind == .kept:
                 guard now.since(entry.modified) > partRetention else { continue }
@@ -71,7 +78,7 @@ final class FolderSweep {
                 else { continue }
                 if try await needs(entry) { continue }
             case .entry(let response):
-                guard sweptAt == nil, try await !needs(entry),
+                guard sweptAt == nil || isOwed, try await !needs(entry),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })
                 else { continue }
             }
@@ -83,7 +90,8 @@ final class FolderSweep {
     /// Whether a content is looked for in the store: in the first run all that memory does not
     /// know, later only a part that a node may have lost with its tenant, what was put in a series,
     /// which may be that of a node that was lost, and what was kept for another download for long
-    /// enough. Of the last two each is looked for once; and again while its task is under way.
+    /// enough. Of the last two each is looked for once; and again while its task is under way, or
+    /// its removal is owed.
     private func isDue(_ entry: ContentEntry, at now: KeptTime) -> Bool {
         let isKept = mayBeKept(entry)
         let age = now.since(entry.modified) - (isKept ? partRetention : .zero)
@@ -91,6 +99,7 @@ final class FolderSweep {
         guard let sweptAt else { return true }
         guard parts.sharedStore != nil else { return false }
         if entry.kind == .part || undecided.contains(entry.name) { return true }
+        if entry.kind == .whole, parts.contents.owesRemoval(of: entry.name) { return true }
         let lookedAtBefore = parts.clock.uptime - sweptAt + .seconds(2 * 3600)
         return (entry.series != nil || isKept) && age < lookedAtBefore
     }

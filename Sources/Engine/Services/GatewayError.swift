@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Loop
+public import Loop
 public import Semantics
 
 /// Why the gateway does not do what a client asks.
@@ -104,6 +104,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case memoryFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.
     case store(StoreError)
+    /// A content or a file that there should be cannot be opened: the system's words, for the log.
+    case unreadable(FileError)
 
     /// What is asked for is damaged: the store has its row, and cannot read it.
     static let damaged = GatewayError.store(.damaged("It is left out since the start."))
@@ -113,6 +115,25 @@ extension GatewayError {
     /// Why a file that the store tells of cannot be opened: `gone` where there is none any more,
     /// else the gateway's fault, which says nothing of the file.
     static func cannotOpen(_ error: any Error, orIsGone gone: GatewayError) -> GatewayError {
-        (error as? FileError)?.code == ENOENT ? gone : .store(.failed("\(error)"))
+        guard let error = error as? FileError else { return .store(.failed("\(error)")) }
+        return error.code == ENOENT ? gone : .unreadable(error)
+    }
+
+    /// Whether there is no such content or file any more, and will not be again.
+    var isGone: Bool {
+        switch self {
+        case .noContent, .noSuchFile, .noSuchTask: true
+        default: false
+        }
+    }
+
+    /// Whether what was asked for is where it cannot be reached at the moment: the same may succeed
+    /// in a while.
+    var isForLater: Bool {
+        switch self {
+        case .store(.away), .store(.lost), .tenantIsMoving, .unconfirmed(isAway: true): true
+        case .unreadable(let error): error.isForLater
+        default: false
+        }
     }
 }

@@ -138,9 +138,15 @@ final class Housekeeper {
         }
         for start in stride(from: 0, to: forgotten.files.count, by: Slices.size) {
             let files = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
-            // Awaited, so that what is left of a thousand others is not in line at once; the sweep
-            // takes what stays.
-            try? await parts.contents.remove(Array(files))
+            // Awaited, so that what is left of a thousand others is not in line at once.
+            do {
+                try await parts.contents.remove(Array(files))
+            } catch {
+                // The sweep takes what stays.
+                log.write(
+                    .warning, "contents of what was forgotten cannot be removed yet",
+                    ["error": .words("\(error)")])
+            }
         }
         if !forgotten.files.isEmpty { room.look() }
         // Only ephemeral sessions have any: few, and with few tasks that are so old.

@@ -93,7 +93,8 @@ public final class TaskService {
     ///   - isWanted: asked when it is about to be made.
     /// - Returns: the new task, durable.
     /// - Throws: `taskIsRunning`, `noSuchTask`; `notRetryable` where the session takes no tasks any
-    ///   more, or what was sent is gone; `overQuota`, `callerIsGone`, `diskFull`, `memoryFull`.
+    ///   more, or what was sent is gone; `store` and `unreadable` where that cannot be found out;
+    ///   `overQuota`, `callerIsGone`, `diskFull`, `memoryFull`.
     public func retry(
         _ id: TaskID, of tenant: TenantID, requestID: String = "",
         traceContext: TraceContext? = nil, as ticket: CreationTicket? = nil,
@@ -129,9 +130,10 @@ public final class TaskService {
 
     private func requireSource(_ old: TaskRecord, _ name: String) async throws(GatewayError) {
         guard let body = old.originalRequest.body else { return }
-        do throws(TransferError) {
+        do throws(GatewayError) {
             _ = try await services.openSource(body, old.tenant)
         } catch {
+            guard error.isGone || error == .savedFileChanged else { throw error }
             throw .notRetryable("\(name), which it sent, is gone or has changed.")
         }
     }
@@ -437,6 +439,7 @@ extension TaskRecord {
         countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
         retryCount = old.retryCount
         mirrorCount = old.mirrorCount
+        redirectsBefore = old.redirectsBefore
         bodyGeneration = old.bodyGeneration
         metrics = old.metrics
         dialogue = old.dialogue

@@ -80,7 +80,7 @@ final class SessionCloser {
         guard session.record.state == .invalidating, !tasks.hasRunners(in: session.record.id) else {
             return
         }
-        Task { @LoopActor in
+        LoopActor.start { [self] in
             let last = session.record.lastTaskNumber
             guard await haveEnded(session, through: last), session.record.state == .invalidating
             else { return }

@@ -22,13 +22,13 @@ protocol SlotHolder: AnyObject {
 
 /// One of the attempts that a host gets at a time.
 struct Slot {
-    fileprivate let host: HostName
+    fileprivate let host: CountedHost
     /// Whether it was given in the quiet (S-27).
     fileprivate let isDiscretionary: Bool
 }
 
 /// What `httpMaximumConnectionsPerHost` counts by.
-private struct HostName: Hashable {
+private struct CountedHost: Hashable {
     let host: String
     let zone: String?
 
@@ -40,18 +40,18 @@ private struct HostName: Hashable {
 
 /// Hosts that could start an attempt if the gateway let them, in turn.
 private struct StalledHosts {
-    private var hosts = Deque<HostName>()
-    private var members: Set<HostName> = []
+    private var hosts = Deque<CountedHost>()
+    private var members: Set<CountedHost> = []
     /// Whether the session waits in the gateway's own line.
     var isAnnounced = false
 
     var count: Int { hosts.count }
 
-    mutating func insert(_ host: HostName) {
+    mutating func insert(_ host: CountedHost) {
         if members.insert(host).inserted { hosts.append(host) }
     }
 
-    mutating func popFirst() -> HostName? {
+    mutating func popFirst() -> CountedHost? {
         let host = hosts.popFirst()
         if let host { members.remove(host) }
         return host
@@ -107,7 +107,7 @@ final class SlotQueue {
     private let budget: AttemptBudget
     /// Whose attempts they are.
     fileprivate let account: TenantAccount
-    private var lines: [HostName: Line] = [:]
+    private var lines: [CountedHost: Line] = [:]
     /// Everything that waits.
     private var standings: [ObjectIdentifier: Standing] = [:]
     private var lastStamp: UInt64 = 0
@@ -127,19 +127,19 @@ final class SlotQueue {
     /// Puts a task into its host's line.
     func enter(_ holder: any SlotHolder) {
         insert(holder)
-        pump(HostName(holder.destination))
+        pump(CountedHost(holder.destination))
     }
 
     func leave(_ holder: any SlotHolder) {
         guard note(nil, of: holder) else { return }
-        noteStale(HostName(holder.destination))
+        noteStale(CountedHost(holder.destination))
     }
 
     /// Moves a waiting task to where its new priority belongs, behind its equals that are older;
     /// one that is not put off any more may be granted its slot at once.
     func reorder(_ holder: any SlotHolder) {
         guard standings[ObjectIdentifier(holder)] != nil else { return }
-        let host = HostName(holder.destination)
+        let host = CountedHost(holder.destination)
         insert(holder)
         noteStale(host)
         pump(host)
@@ -160,7 +160,7 @@ final class SlotQueue {
     private func insert(_ holder: any SlotHolder) {
         lastStamp += 1
         note(Standing(stamp: lastStamp, breaksQuiet: holder.breaksQuiet), of: holder)
-        lines[HostName(holder.destination), default: Line()].waiting.insert(
+        lines[CountedHost(holder.destination), default: Line()].waiting.insert(
             Entry(holder, stamp: lastStamp))
     }
 
@@ -183,7 +183,7 @@ final class SlotQueue {
 
     /// Drops stale entries once they are the most of a line, so that one that does not move cannot
     /// grow for ever; and where nobody waits any more, so that it holds nobody.
-    private func noteStale(_ host: HostName) {
+    private func noteStale(_ host: CountedHost) {
         lines[host]?.staleCount += 1
         guard let line = lines[host],
             line.staleCount == line.waiting.count
@@ -194,12 +194,12 @@ final class SlotQueue {
         tidy(host)
     }
 
-    private func pump(_ host: HostName) {
+    private func pump(_ host: CountedHost) {
         while grant(host) {}
     }
 
     /// Starts the next attempt to a host, if there is one that may start.
-    private func grant(_ host: HostName) -> Bool {
+    private func grant(_ host: CountedHost) -> Bool {
         defer { tidy(host) }
         guard let taken = lines[host]?.taken, taken < limitPerHost,
             let next = popWaiting(host)
@@ -224,7 +224,7 @@ final class SlotQueue {
         return true
     }
 
-    private func tidy(_ host: HostName) {
+    private func tidy(_ host: CountedHost) {
         if let line = lines[host], line.taken == 0, line.waiting.isEmpty { lines[host] = nil }
     }
 
@@ -264,7 +264,7 @@ final class SlotQueue {
         announce()
     }
 
-    private func popWaiting(_ host: HostName) -> Entry? {
+    private func popWaiting(_ host: CountedHost) -> Entry? {
         while let entry = lines[host]?.waiting.popMax() {
             if !isStale(entry) { return entry }
             lines[host]?.staleCount -= 1

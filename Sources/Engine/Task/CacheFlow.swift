@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Glibc
 internal import Loop
 internal import Metrics
 internal import Semantics
@@ -43,6 +44,8 @@ final class CacheFlow {
     private var lookUpCount = 0
     /// What the delegate is asked about.
     private var proposal: Proposal?
+    /// Stored responses whose contents this task could not read: to it they are not there.
+    private var unreadable: Set<CacheEntryID> = []
 
     init(in session: LiveSession, services: TaskServices) {
         self.session = session
@@ -142,6 +145,7 @@ final class CacheFlow {
 
     private func decide(by cache: ResponseCache, _ candidates: [CacheCandidate]) {
         guard let owner, let current else { return }
+        let candidates = candidates.filter { !unreadable.contains($0.entry.id) }
         current.candidates = candidates
         let decision = CacheDecision(
             current.request, candidates: candidates.map(\.entry.response), at: services.clock.now)
@@ -180,10 +184,13 @@ final class CacheFlow {
         }
         let lookUp = beginLookUp()
         LoopActor.start { [self] in
-            let content = await cache.content(of: selected)
+            let finding = await cache.content(of: selected)
             guard isLookingUp(lookUp) else { return }
-            current?.held = content
-            if content == nil { current?.forwarding = forwarding.unconditional }
+            if case .content(let content) = finding {
+                current?.held = content
+            } else {
+                current?.forwarding = forwarding.unconditional
+            }
             owner?.cacheLetsBegin()
         }
     }
@@ -205,12 +212,15 @@ final class CacheFlow {
         }
         let lookUp = beginLookUp()
         LoopActor.start { [self] in
-            let content = await cache.content(of: candidate)
+            let finding = await cache.content(of: candidate)
             guard isLookingUp(lookUp) else { return }
-            if let content {
+            switch finding {
+            case .content(let content):
                 plan(answer, content, httpVersion: version, status: status)
-            } else {
-                consult(cache)  // it was gone: what else is there?
+            case .unreadable:
+                unreadable.insert(candidate.entry.id)
+                consult(cache)  // as if it was not there
+            case .gone: consult(cache)  // what else is there?
             }
         }
     }
@@ -252,7 +262,21 @@ final class CacheFlow {
             headers: planned.answer.headers)
         return CachedReplay(
             planned.answer, head, planned.content, to: request, clock: services.clock,
-            observer: observer)
+            observer: observer
+        ) { [weak self] error, isBegun in
+            guard let entry = planned.answer.entry else { return }
+            self?.contentFailed(CacheEntryID(rawValue: entry), error, isBegun: isBegun)
+        }
+    }
+
+    /// What the cache has cannot be read. Before anything was told of it the task does without; else
+    /// it ends, and so would others, unless the cache forgets it.
+    private func contentFailed(_ entry: CacheEntryID, _ error: FileError, isBegun: Bool) {
+        unreadable.insert(entry)
+        services.log.write(
+            .warning, "a stored response cannot be read", ["error": .words("\(error)")])
+        let isDamaged = [0, ENOENT, ESTALE].contains(error.code)
+        if isDamaged || (isBegun && !error.isForLater) { session.cache?.forget(entry) }
     }
 
     /// A request goes out to the origin now.

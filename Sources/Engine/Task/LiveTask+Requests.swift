@@ -9,7 +9,8 @@ extension LiveTask {
         let request = record.currentRequest
         return Redirection.decide(
             status: head.status, target: target(of: head, from: request.url),
-            source: source(of: request), count: record.metrics.redirectCount - redirectsBefore)
+            source: source(of: request),
+            count: record.metrics.redirectCount - record.redirectsBefore)
     }
 
     private func target(of head: ResponseHead, from url: WebURL) -> WebURL? {
@@ -57,7 +58,7 @@ extension LiveTask {
         guard record.mirrorCount < record.options.mirrors.count else { return nil }
         let mirror = record.options.mirrors[record.mirrorCount]
         record.mirrorCount += 1
-        redirectsBefore = record.metrics.redirectCount
+        record.redirectsBefore = record.metrics.redirectCount
         let original = record.dialogue.replacementRequest ?? record.originalRequest
         let decision = Redirection.decide(
             status: 307, target: mirror, source: source(of: firstRequest), count: 0)
@@ -66,7 +67,7 @@ extension LiveTask {
     }
 
     func returnToOriginalRequest() {
-        redirectsBefore = record.metrics.redirectCount
+        record.redirectsBefore = record.metrics.redirectCount
         record.currentRequest = firstRequest
         record.dialogue.authentication.move(to: record.currentRequest.url)
     }

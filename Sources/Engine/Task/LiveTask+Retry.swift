@@ -50,7 +50,7 @@ extension LiveTask {
             return false
         }
         let nothingHasLeft =
-            record.metrics.redirectCount == redirectsBefore
+            record.metrics.redirectCount == record.redirectsBefore
             && record.metrics.transactions.last?.requestStart == nil
         return mayBeSentTwice || nothingHasLeft
     }

@@ -27,8 +27,6 @@ final class LiveTask: Ticking {
     var policyRetryCount = 0
     /// Bytes that count as stored by the tenant: those of the content that are here.
     private var claimed: Int64
-    /// Redirects that were followed before the source that is asked now.
-    var redirectsBefore = 0
     /// What events have told of the task's appearance; nil until the commit that creates the task:
     /// who is told of that asks for the rest.
     private var told: TaskAppearance?

@@ -154,7 +154,7 @@ final class ResumableDownload: Ticking {
                 return try await adopt(checkpoint)
             }
             return .asBefore
-        } catch let error as FileError where error.isAway {
+        } catch let error as FileError where error.isForLater {
             services.log.write(
                 .warning, "the part of a download cannot be reached: it is tried again",
                 ["task": .name("\(task)"), "error": .words("\(error)")])

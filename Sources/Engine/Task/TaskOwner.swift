@@ -16,7 +16,10 @@ protocol TaskOwner: AnyObject {
 @LoopActor
 protocol BodyOpener: AnyObject {
     /// Opens a staged file, or another task's content.
+    ///
+    /// - Throws: an error that `isGone` where there is none any more, and one that `isForLater`
+    ///   where it may be there and cannot be reached.
     func openSource(
         _ body: BodyRecord, of tenant: TenantID
-    ) async throws(TransferError) -> BodyContent
+    ) async throws(GatewayError) -> BodyContent
 }

@@ -525,9 +525,13 @@ extension Collection where Element == TaskRunner {
     /// Returns when all of these tasks have completed, or after `limit`.
     @LoopActor
     func completions(within limit: Duration) async {
-        let end = ContinuousClock.now + limit
-        for runner in self where ContinuousClock.now < end {
-            await runner.completion(within: end - .now)
+        // By the loop's clock, as each one's limit.
+        let clock = LoopActor.loop.clock
+        let end = Duration.nanoseconds(clock.now) + limit
+        for runner in self {
+            let left = end - .nanoseconds(clock.now)
+            guard left > .zero else { return }
+            await runner.completion(within: left)
         }
     }
 }

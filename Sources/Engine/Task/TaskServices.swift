@@ -61,8 +61,8 @@ final class TaskServices {
 
     func openSource(
         _ body: BodyRecord, _ tenant: TenantID
-    ) async throws(TransferError) -> BodyContent {
-        guard let bodyOpener else { throw .cancelled }
+    ) async throws(GatewayError) -> BodyContent {
+        guard let bodyOpener else { throw .tenantIsMoving }  // the gateway ends
         return try await bodyOpener.openSource(body, of: tenant)
     }
 

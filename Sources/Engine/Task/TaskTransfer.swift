@@ -67,12 +67,15 @@ final class TaskTransfer {
                 try await reception.saving?.check()
                 var isNoted = true
                 if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
-                guard try await reception.findPart() else { return findPartLater() }
+                guard try await reception.findPart() else { return tryLater() }
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
                 } else if isNoted, isReadyToOpen {
-                    let body = try await upload.open { [weak self] in self?.updateIdleTimer() }
+                    let opening = try await upload.open { [weak self] in
+                        self?.updateIdleTimer()
+                    }
+                    guard case .ready(let body) = opening else { return tryLater() }
                     if isReadyToOpen { open(sending: body) }
                 }
             } catch {
@@ -83,12 +86,12 @@ final class TaskTransfer {
         }
     }
 
-    /// What is to be gone on with cannot be reached at the moment.
-    private func findPartLater() {
+    /// What is to be gone on with, or to be sent, cannot be reached at the moment.
+    private func tryLater() {
         preparation = nil
         if exchange.isWaitingToStart {
             stop()
-            timers.retryDelay = TaskTransfer.partInterval
+            timers.retryDelay = TaskTransfer.placeInterval
             control?.send(.retry)
         }
         control?.rest()
@@ -300,8 +303,8 @@ extension TaskTransfer: AttemptObserver {
     /// sake of the connection, but no further and no longer than this.
     private static let restLimit = 64 << 10
     private static let restTime = Duration.seconds(1)
-    /// How long a task waits before it looks again for a part that could not be reached.
-    private static let partInterval = Duration.seconds(5)
+    /// How long a task waits before it looks again for what could not be reached.
+    private static let placeInterval = Duration.seconds(5)
 
     func attemptDidMove() { timers.attemptMoved() }
 
@@ -429,9 +432,15 @@ extension TaskTransfer: AttemptObserver {
 
     func attemptDidEnd(_ end: AttemptEnd) {
         let step = exchange.nextStep
+        let isUnread = caching.isServing && !exchange.hasAnswer
         let end = exchange.ended(end)
         reception.attemptEnded()
         upload.attemptEnded()
+        if isUnread {
+            // What the cache has cannot be read: on as if it was not there.
+            timers.attemptEnded()
+            return followUp.tryAgain()
+        }
         task.record.metrics.add(end.metrics)
         if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
         timers.attemptEnded()

@@ -14,7 +14,6 @@ final class TaskTurn {
     /// The slot of the host that the task has.
     private var slot: Slot?
     /// Comes when the task has been put off for long enough.
-    /// Of a task that is put off.
     private var patience: LoopTimer?
 
     init(

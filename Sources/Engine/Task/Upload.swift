@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -60,20 +61,29 @@ final class Upload {
         }
     }
 
+    /// What was found of a body.
+    enum Opening {
+        /// As the transport takes it; nil where none is sent.
+        case ready(AttemptBody?)
+        /// It is elsewhere, and cannot be reached at the moment.
+        case away
+    }
+
     /// The body of the attempt that is about to begin.
     ///
     /// - Parameter onPace: called when sending begins or ends to wait.
-    /// - Returns: the body as the transport takes it; nil where none is sent.
+    /// - Returns: the body, or that it cannot be reached.
     /// - Throws: `requestBodyStreamExhausted` where a streamed body has been sent before; why a
     ///   file cannot be opened.
-    func open(onPace: @escaping @LoopActor () -> Void) async throws(TransferError) -> AttemptBody? {
-        guard !onlyConnects else { return nil }
-        guard mustBeOpened, let body = request.body else { return inlineBody }
+    func open(onPace: @escaping @LoopActor () -> Void) async throws(TransferError) -> Opening {
+        guard !onlyConnects else { return .ready(nil) }
+        guard mustBeOpened, let body = request.body else { return .ready(inlineBody) }
         let source: PacedBody.Feed
         switch body {
         case .bytes(let bytes): source = .bytes(bytes)
         case .file, .task:
-            switch try await task.services.openSource(body, task.record.tenant) {
+            guard let found = try await find(body) else { return .away }
+            switch found {
             case .bytes(let bytes): source = .bytes(bytes)
             case .file(let file):
                 source = .file(FileFeed(file, length: body.length))
@@ -87,7 +97,21 @@ final class Upload {
         let feed = PacedBody(source, length: length, within: task.bandwidth, onWaiting: onPace)
         feed.isHeld = isHeld
         self.feed = feed
-        return .source(feed, length: length)
+        return .ready(.source(feed, length: length))
+    }
+
+    /// What a body is read from that did not come with the task; nil where that cannot be reached
+    /// at the moment.
+    private func find(_ body: BodyRecord) async throws(TransferError) -> BodyContent? {
+        do throws(GatewayError) {
+            return try await task.services.openSource(body, task.record.tenant)
+        } catch {
+            guard error.isForLater else { throw .cannotSend(error) }
+            task.services.log.write(
+                .warning, "what a task sends cannot be reached: it is tried again",
+                ["task": .name("\(task.record.id)"), "error": .words("\(error)")])
+            return nil
+        }
     }
 
     /// The attempt takes nothing more of its body.
@@ -173,5 +197,21 @@ final class Upload {
     func end(_ reason: BodyRefusal) {
         pipe?.end(reason)
         pipe = nil
+    }
+}
+
+extension TransferError {
+    /// Why what a task was to send cannot be opened.
+    fileprivate static func cannotSend(_ error: GatewayError) -> TransferError {
+        guard !error.isGone else {
+            return .url(
+                .fileDoesNotExist, message: "What the task was to send does not exist any more.")
+        }
+        guard case .unreadable(let fault) = error else {
+            return .url(.cannotOpenFile, message: "What the task was to send cannot be opened.")
+        }
+        return .url(
+            .cannotOpenFile, message: "What the task was to send cannot be opened: \(fault.words).",
+            underlying: Underlying(layer: .system, code: Int(fault.code), message: fault.words))
     }
 }

@@ -100,18 +100,9 @@ final class TenantRemoval {
                 log.write(
                     .error, "what a deleted tenant had cannot be forgotten yet",
                     ["tenant": .number(Int(tenant.rawValue)), "error": .words("\(error)")])
-                await pause(for: .seconds(60))
+                await LoopActor.nextTurn(after: .seconds(60))
             }
         }
-    }
-
-    private func pause(for duration: Duration) async {
-        var timer: LoopTimer?
-        await withCheckedContinuation { continuation in
-            timer = LoopTimer { continuation.resume() }
-            timer?.arm(after: duration)
-        }
-        withExtendedLifetime(timer) {}
     }
 
     private func removeFiles(_ files: [ContentName]) async throws {

@@ -57,8 +57,10 @@ struct DeliveryLines {
         append(position, to: line, of: event.session)
     }
 
-    /// Takes in an event that was settled before: it is sent at once.
+    /// Takes in an event that was settled before: it is sent at once, unless it waits for that
+    /// already.
     mutating func addAgain(_ position: Int64, of session: SessionID) {
+        guard lines[.again(position)] == nil else { return }
         append(position, to: .again(position), of: session)
     }
 

@@ -7,7 +7,7 @@ final class WebhookDirectory {
     /// How many webhooks a tenant may have at most, whatever its quota.
     private static let limit: Int64 = 1000
 
-    private var runners: [WebhookID: WebhookRunner] = [:]
+    private var runners = OrderedGroups<TenantID, WebhookID, WebhookRunner>()
     private var byStream: [EventStreamKey: Set<WebhookID>] = [:]
     private var isStarted = false
     private let services: WebhookServices
@@ -38,13 +38,10 @@ final class WebhookDirectory {
     }
 
     /// A tenant's webhooks, in the order of creation.
-    func all(of tenant: TenantID) -> [WebhookRunner] {
-        runners.values.filter { $0.record.tenant == tenant }
-            .sorted { $0.record.id < $1.record.id }
-    }
+    func all(of tenant: TenantID) -> [WebhookRunner] { runners.values(of: tenant) }
 
     /// The webhooks of all tenants, in no order.
-    var values: Dictionary<WebhookID, WebhookRunner>.Values { runners.values }
+    var values: some Sequence<WebhookRunner> { runners.values }
 
     // MARK: Coming and going
 
@@ -91,14 +88,14 @@ final class WebhookDirectory {
     }
 
     private func insert(_ runner: WebhookRunner) {
-        runners[runner.record.id] = runner
+        runners.insert(runner, as: runner.record.id, of: runner.record.tenant)
         accounts[runner.record.tenant].take(of: .webhooks)
         byStream[runner.record.stream, default: []].insert(runner.record.id)
     }
 
     /// Forgets a webhook that has ended.
     func drop(_ id: WebhookID) {
-        guard let runner = runners.removeValue(forKey: id) else { return }
+        guard let runner = runners.remove(id) else { return }
         accounts[runner.record.tenant].giveBack(of: .webhooks)
         let stream = runner.record.stream
         byStream[stream]?.remove(id)
@@ -118,7 +115,9 @@ final class WebhookDirectory {
 
     /// Forgets new webhooks that the store has refused.
     func discard(_ refused: RefusedNumbers) {
-        for (id, runner) in runners where refused.contains(runner.record) { drop(id) }
+        for runner in Array(runners.values) where refused.contains(runner.record) {
+            drop(runner.record.id)
+        }
     }
 
     // MARK: At work
@@ -126,7 +125,7 @@ final class WebhookDirectory {
     /// Begins to post.
     func start() {
         isStarted = true
-        goOn(runners.keys)
+        goOn(Array(runners.ids))
     }
 
     /// Ends what is under way; the next start sends it once more.

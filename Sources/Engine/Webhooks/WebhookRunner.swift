@@ -104,12 +104,12 @@ final class WebhookRunner {
     /// the store knows of it.
     func retry(_ delivery: DeliveryRecord) {
         let position = delivery.position
-        var newest = delivery
-        if delivery.state == .pending, reader.hasOutcomes {
-            // It may be under way, or settled since.
-            guard tries[position] == nil, let known = reader.outcomes[position] else { return }
-            newest = known
+        // Newer than what the store was asked for: it may wait by now, be under way, or be settled.
+        let known = reader.outcomes[position]
+        if reader.hasOutcomes {
+            guard tries[position] == nil, known != nil || delivery.state != .pending else { return }
         }
+        var newest = known ?? delivery
         newest.state = .pending
         newest.nextAttemptAt = nil
         services.commits.record(.delivery(newest))
@@ -119,7 +119,7 @@ final class WebhookRunner {
             reader.outcomes[position] = newest
             if let turn = waits.end(position) {
                 lines.putBack(turn)
-            } else if delivery.state != .pending {
+            } else if known == nil {
                 lines.addAgain(position, of: delivery.session)
             }
         }
@@ -264,13 +264,17 @@ final class WebhookRunner {
                 take(events, through: events.isEmpty ? newest : nil)
                 goOn()
             } catch {
-                log.write(
-                    .error, "a webhook's events cannot be read",
-                    ["webhook": .name(webhook.id.description), "error": .words("\(error)")])
+                noteUnreadable(error)
                 // The next event, or housekeeping, comes to it again.
                 _ = reader.endReading(round)
             }
         }
+    }
+
+    private func noteUnreadable(_ error: StoreError) {
+        log.write(
+            .error, "a webhook's events cannot be read",
+            ["webhook": .name(record.id.description), "error": .words("\(error)")])
     }
 
     private func take(_ pending: [DeliveryRecord]) {
@@ -503,15 +507,23 @@ final class WebhookRunner {
         let newest = services.hub.newestPosition(of: webhook.stream)
         guard !isOver, webhook.state != .disabled, newest > webhook.cursor else { return }
         if newest - webhook.cursor > DeliverySchedule.backlog.events { return disable(.backlog) }
-        guard webhook.state == .paused || lines.count > 0,
-            let oldest = try? await services.events(
-                of: webhook.stream, after: webhook.cursor, limit: 1
-            ).first
+        guard webhook.state == .paused || lines.count > 0, let oldest = await oldest(of: webhook)
         else { return goOn() }
         // Whichever way the wall clock was set since, it is not older than this.
         let age = min(
             services.keptClock.now.since(services.keptClock.kept(at: oldest.at)),
             .milliseconds(services.clock.now.milliseconds - oldest.at.milliseconds))
         if !isOver, age > DeliverySchedule.backlog.age { disable(.backlog) } else { goOn() }
+    }
+
+    /// The first event that is not settled; nil where there is none, or it cannot be read now.
+    private func oldest(of webhook: WebhookRecord) async -> Event? {
+        do throws(StoreError) {
+            return try await services.events(of: webhook.stream, after: webhook.cursor, limit: 1)
+                .first
+        } catch {
+            noteUnreadable(error)
+            return nil
+        }
     }
 }

@@ -35,7 +35,7 @@ final class Connector {
         timer.arm(by: deadline)
         let host = origin.host.text
         if origin.host.isAddress {
-            return take(SocketAddress.look(up: host, isNumber: true), port: origin.port)
+            return take(SocketAddress.lookUp(host, flags: AI_NUMERICHOST), port: origin.port)
         }
         lastFailure = "its name was not looked up in time"
         names.find(host) { [weak self] in self?.take($0, port: origin.port) }
@@ -65,9 +65,9 @@ final class Connector {
         switch found {
         case .success(let found):
             addresses = found[...]
-            for index in addresses.indices { addresses[index].set(port: port) }
+            for index in addresses.indices { addresses[index].port = port }
             tryNext()
-        case .failure(let failure): finish(.failure(failure))
+        case .failure(let error): finish(.failure(Failure(words: error.words)))
         }
     }
 
@@ -78,26 +78,27 @@ final class Connector {
         if socket >= 0 { close(socket) }
         socket = -1
         while let address = addresses.popFirst() {
-            let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-            socket = Glibc.socket(address.family, kind, 0)
-            guard socket >= 0 else {
-                return finish(.failure(Failure(words: Connector.words(errno))))
+            do throws(FileError) {
+                socket = try address.makeSocket()
+            } catch {
+                lastFailure = error.words
+                // Without descriptors there is none for the others either; without IPv6, or IPv4,
+                // there may be.
+                if error.isOutOfDescriptors { break }
+                continue
             }
-            Connector.set(socket, CInt(IPPROTO_TCP), TCP_NODELAY)
-            Connector.set(socket, SOL_SOCKET, SO_KEEPALIVE)
-            let result = withUnsafeBytes(of: address.storage) {
-                Glibc.connect(
-                    socket, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, address.length)
-            }
-            if result == 0 { return finish(.success(socket)) }
-            if errno == EINPROGRESS {
+            SocketOption.turnOn(TCP_NODELAY, CInt(IPPROTO_TCP), of: socket)
+            SocketOption.turnOn(SO_KEEPALIVE, SOL_SOCKET, of: socket)
+            let code = address.connect(socket)
+            if code == 0 { return finish(.success(socket)) }
+            if code == EINPROGRESS {
                 // The others have their share of the time that is left.
                 let left = max(0, deadline - .now) / Int64(addresses.count + 1)
                 timer.arm(by: .now + left)
                 watch = Watch(socket: socket, for: .write) { [unowned self] _ in hasConnected() }
                 return
             }
-            lastFailure = Connector.words(errno)
+            lastFailure = Connector.words(code)
             close(socket)
             socket = -1
         }
@@ -117,13 +118,6 @@ final class Connector {
         if socket >= 0 { lastFailure = "it did not answer in time" }
         if addresses.isEmpty { return finish(.failure(Failure(words: lastFailure))) }
         tryNext()
-    }
-
-    // MARK: System calls
-
-    private static func set(_ socket: CInt, _ level: CInt, _ option: CInt) {
-        var on: CInt = 1
-        setsockopt(socket, level, option, &on, socklen_t(MemoryLayout<CInt>.size))
     }
 
     private static func words(_ code: CInt) -> String { String(cString: strerror(code)) }

@@ -82,7 +82,12 @@ final class Authenticator {
         if let remembered = request.connection.attachment as? Remembered,
             remembered.generation == generation,
             request.withHeaderBytes(
-                "authorization", { Authenticator.isSame($0, remembered.header) }),
+                "authorization",
+                { bytes in
+                    remembered.header.withUnsafeBytes { header in
+                        bytes.map { SecretBytes.areSame($0, header) } ?? false
+                    }
+                }),
             remembered.caller.principal.token.map(tokens.use) ?? true
         {
             return remembered.caller
@@ -180,13 +185,5 @@ final class Authenticator {
     ) -> Problem {
         let challenge = "Bearer realm=\"ferry\"" + (error.map { ", error=\"\($0)\"" } ?? "")
         return ProblemCode.unauthenticated.problem(detail, headers: ["WWW-Authenticate": challenge])
-    }
-
-    /// Compares in a time that depends on the lengths only.
-    private static func isSame(_ bytes: UnsafeRawBufferPointer?, _ other: [UInt8]) -> Bool {
-        guard let bytes, bytes.count == other.count else { return false }
-        var difference: UInt8 = 0
-        for index in other.indices { difference |= bytes[index] ^ other[index] }
-        return difference == 0
     }
 }

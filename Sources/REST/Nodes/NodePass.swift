@@ -149,16 +149,10 @@ final class NodePass {
         return Hex.text(of: code(bytes))
     }
 
-    /// Compares in a time that depends on the lengths only.
     private static func isSame(_ first: ArraySlice<UInt8>, _ second: String) -> Bool {
         var second = second
         return first.withUnsafeBytes { first in
-            second.withUTF8 { second in
-                guard first.count == second.count else { return false }
-                var difference: UInt8 = 0
-                for index in 0..<first.count { difference |= first[index] ^ second[index] }
-                return difference == 0
-            }
+            second.withUTF8 { SecretBytes.areSame(first, UnsafeRawBufferPointer($0)) }
         }
     }
 

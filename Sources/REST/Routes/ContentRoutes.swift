@@ -27,23 +27,33 @@ extension Service {
         let created = try await gateway.tasks.create(
             [spec], in: session, of: call.tenant, if: { call.isWanted })
         let id = created[0].record.id
+        do {
+            var response = try await contentAtEnd(of: id, call)
+            response.headers.add("Ferry-Task", id.description)
+            return response
+        } catch {
+            // There is a task, whatever becomes of the answer.
+            var problem = problem(for: error)
+            problem.headers.add("Ferry-Task", id.description)
+            throw problem
+        }
+    }
+
+    private func contentAtEnd(of id: TaskID, _ call: Call) async throws -> Response {
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
         let view = try await gateway.tasks.wait(
             for: id, of: call.tenant, within: .seconds(31_536_000))
         guard view.record.state == .completed else {
             throw Task.isCancelled ? Service.clientHasLeft : Service.stops
         }
-        var response: Response
         if let error = view.record.error {
-            response = Response(ProblemCode.transferFailed.problem(error.message).with(error))
-        } else if view.record.content == nil {
-            response = Response(status: 200, headers: Service.contentHeaders(view.record))
-        } else {
-            response = try await content(
-                gateway.contents.access(to: id, of: call.tenant), for: call.request)
+            return Response(ProblemCode.transferFailed.problem(error.message).with(error))
         }
-        response.headers.add("Ferry-Task", id.description)
-        return response
+        if view.record.content == nil {
+            return Response(status: 200, headers: Service.contentHeaders(view.record))
+        }
+        return try await content(
+            gateway.contents.access(to: id, of: call.tenant), for: call.request)
     }
 
     /// Nobody is waited for any more.
@@ -76,24 +86,34 @@ extension Service {
         return try await content.answer(to: request)
     }
 
-    /// a stranger's bytes are never a page of ours.
     private static func contentHeaders(_ record: TaskRecord) -> HeaderFields {
-        let name = record.options.fileName ?? record.response?.suggestedFilename ?? "content"
-        var headers: HeaderFields = [
-            "Content-Type": record.response?.headers.first("Content-Type").flatMap(mediaType)
-                ?? "application/octet-stream",
-            "Content-Disposition": ContentDisposition.attachment(named: name),
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "Cache-Control": "private, no-cache",
-        ]
-        if let digest = record.content?.digest { headers.add("Repr-Digest", digest) }
-        return headers
+        .ofStrangersBytes(
+            record.response?.headers.first("Content-Type").flatMap(mediaType),
+            named: record.options.fileName ?? record.response?.suggestedFilename ?? "content",
+            digest: record.content?.digest)
     }
 
     /// The origin's media type if it is one.
     private static func mediaType(_ text: String) -> String? {
         MediaType(parsing: text) == nil || HeaderRules.containsControl(text) ? nil : text
+    }
+}
+
+extension HeaderFields {
+    /// a stranger's bytes are never a page of ours. The name is without control characters
+    /// and separators; the digest is the value of Repr-Digest.
+    static func ofStrangersBytes(
+        _ mediaType: String?, named name: String, digest: String?
+    ) -> HeaderFields {
+        var headers: HeaderFields = [
+            "Content-Type": mediaType ?? "application/octet-stream",
+            "Content-Disposition": ContentDisposition.attachment(named: name),
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "Cache-Control": "private, no-cache",
+        ]
+        if let digest { headers.add("Repr-Digest", digest) }
+        return headers
     }
 }
 

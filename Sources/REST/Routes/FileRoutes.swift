@@ -1,4 +1,5 @@
 internal import Contract
+internal import Diagnostics
 internal import Engine
 internal import HTTP
 internal import JSON
@@ -45,7 +46,7 @@ extension Service {
                 order, to: file.id, of: call.tenant, from: call.bytes)
         } catch {
             guard try fields.isComplete != nil || call.idempotencyKey() != nil else {
-                if error.file != nil { try await gateway.files.delete(file.id, of: call.tenant) }
+                if error.file != nil { await dropRefused(file.id, of: call.tenant) }
                 throw error.refusal
             }
             var problem = error.problem
@@ -54,15 +55,22 @@ extension Service {
         }
     }
 
+    /// Deletes a file that nobody can come back to. That it cannot be is not what its client is to
+    /// hear: the file goes when it has not been used for a time.
+    private func dropRefused(_ file: FileID, of tenant: TenantID) async {
+        do throws(GatewayError) {
+            try await gateway.files.delete(file, of: tenant)
+        } catch {
+            log.write(
+                .warning, "a staged file that was refused cannot be deleted yet",
+                ["file": .name("\(file)"), "error": .words("\(error)")])
+        }
+    }
+
     /// A file that an earlier request has created, as far as it has come.
     private func earlierFile(_ number: Int64, for call: Call) async throws(Problem) -> StagedFile {
-        do throws(GatewayError) {
-            return try await gateway.files.read(FileID(rawValue: number), of: call.tenant)
-        } catch .noSuchFile {
-            throw ProblemCode.creationForgotten.problem(
-                "The file that the first request with this Idempotency-Key has created is gone.")
-        } catch {
-            throw Problem(error)
+        try await call.earlier("file") { () throws(GatewayError) in
+            try await gateway.files.read(FileID(rawValue: number), of: call.tenant)
         }
     }
 
@@ -108,19 +116,11 @@ extension Service {
             return Response(status: 204, headers: headers)
         }
         let access = try gateway.files.open(id, of: call.tenant)
-        // a stranger's bytes are never a page of ours.
-        var headers: HeaderFields = [
-            "Content-Type": access.file.mediaType ?? "application/octet-stream",
-            "Content-Disposition": ContentDisposition.attachment(named: id.description),
-            "X-Content-Type-Options": "nosniff",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "Cache-Control": "private, no-cache",
-        ]
-        if let digest = access.file.expectedDigest {
-            headers.add("Repr-Digest", digest.description)
-        }
         let content = RangedContent(
-            headers: headers, entityTag: EntityTag(opaque: id.description),
+            headers: .ofStrangersBytes(
+                access.file.mediaType, named: id.description,
+                digest: access.file.expectedDigest?.description),
+            entityTag: EntityTag(opaque: id.description),
             length: access.file.length
         ) { try await access.open($0) }
         return try await content.answer(to: call.request)

@@ -20,9 +20,11 @@ struct RangedContent {
         if let entityTag { headers.add("ETag", entityTag.description) }
         headers.add("Accept-Ranges", "bytes")
         let isHead = request.method == "HEAD"
+        // A POST asks for what it has fetched, and of that there was nothing before.
+        let fields = request.method == "POST" ? nil : request.headers
         let conditions = ContentConditions(
-            ifMatch: joined("if-match", request), ifNoneMatch: joined("if-none-match", request),
-            range: joined("range", request), ifRange: joined("if-range", request))
+            ifMatch: joined("if-match", fields), ifNoneMatch: joined("if-none-match", fields),
+            range: joined("range", fields), ifRange: joined("if-range", fields))
         switch conditions.answer(isHead: isHead, entityTag: entityTag, length: length) {
         case .whole:
             let source: any ByteSource =
@@ -45,8 +47,8 @@ struct RangedContent {
         }
     }
 
-    private func joined(_ name: String, _ request: Request) -> String? {
-        let values = request.headers.values(of: name)
+    private func joined(_ name: String, _ fields: RequestHeaders?) -> String? {
+        let values = fields?.values(of: name) ?? []
         return values.isEmpty ? nil : values.joined(separator: ", ")
     }
 }

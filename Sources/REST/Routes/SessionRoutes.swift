@@ -88,13 +88,8 @@ extension Service {
 
     /// A session that an earlier request has created.
     private func session(_ number: Int64, for call: Call) async throws(Problem) -> SessionView {
-        do throws(GatewayError) {
-            return try await gateway.sessions.read(SessionID(rawValue: number), of: call.tenant)
-        } catch .noSuchSession {
-            throw ProblemCode.creationForgotten.problem(
-                "The session that the first request with this Idempotency-Key has created is gone.")
-        } catch {
-            throw Problem(error)
+        try await call.earlier("session") { () throws(GatewayError) in
+            try await gateway.sessions.read(SessionID(rawValue: number), of: call.tenant)
         }
     }
 

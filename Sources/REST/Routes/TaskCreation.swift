@@ -176,14 +176,8 @@ extension Service {
 
     /// A task that an earlier request has created.
     func task(_ number: Int64, for call: Call) async throws(Problem) -> TaskView {
-        do throws(GatewayError) {
-            return try await gateway.tasks.read(TaskID(rawValue: number), of: call.tenant)
-        } catch .noSuchTask {
-            throw ProblemCode.creationForgotten.problem(
-                "The task that the first request with this Idempotency-Key has created was deleted."
-            )
-        } catch {
-            throw Problem(error)
+        try await call.earlier("task") { () throws(GatewayError) in
+            try await gateway.tasks.read(TaskID(rawValue: number), of: call.tenant)
         }
     }
 }

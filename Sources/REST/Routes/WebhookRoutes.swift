@@ -21,19 +21,16 @@ extension Service {
         case .new(let view): return created(view, [:])
         case .earlier(let numbers):
             return created(
-                try earlierWebhook(numbers.first ?? 0, for: call), IdempotencyKey.replayed)
+                try await earlierWebhook(numbers.first ?? 0, for: call), IdempotencyKey.replayed)
         }
     }
 
     /// A webhook that an earlier request has made.
-    private func earlierWebhook(_ number: Int64, for call: Call) throws(Problem) -> WebhookView {
-        do throws(GatewayError) {
-            return try gateway.webhooks.read(WebhookID(rawValue: number), of: call.tenant)
-        } catch .noSuchWebhook {
-            throw ProblemCode.creationForgotten.problem(
-                "The webhook that the first request with this Idempotency-Key has made is gone.")
-        } catch {
-            throw Problem(error)
+    private func earlierWebhook(
+        _ number: Int64, for call: Call
+    ) async throws(Problem) -> WebhookView {
+        try await call.earlier("webhook") { () throws(GatewayError) in
+            try gateway.webhooks.read(WebhookID(rawValue: number), of: call.tenant)
         }
     }
 

@@ -34,6 +34,10 @@ final class DatabaseConnections: Sendable {
         }
     }
 
+    /// For how many milliseconds a transaction waits for another program that has locked the
+    /// database, such as one that makes a copy of it.
+    private static let lockPatience: Int32 = 5000
+
     private static var configuration: Configuration {
         var configuration = Configuration()
         configuration.label = "ferry.store"
@@ -105,6 +109,8 @@ final class DatabaseConnections: Sendable {
             return .failure(failure)
         }
         let result = Result {
+            sqlite3_busy_timeout(database.sqliteConnection, Self.lockPatience)
+            defer { sqlite3_busy_timeout(database.sqliteConnection, 0) }
             var value: Value?
             try database.inTransaction(.immediate) {
                 value = try body(database)

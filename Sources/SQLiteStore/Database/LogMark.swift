@@ -105,8 +105,7 @@ final class LogMark: Sendable {
     static func check(database: String) -> Int {
         guard let bytes = contents(of: database + "-mark"), let note = Note(bytes), note.frames > 0
         else { return 0 }
-        let wal = contents(of: database + "-wal") ?? []
-        let (salts, frames) = wholeFrames(of: wal)
+        let (salts, frames) = wholeFrames(ofLog: database + "-wal")
         // Behind a crash of the machine the log may have started over since.
         guard salts == note.salts || note.boot == currentBoot else { return 0 }
         let whole = salts == note.salts ? frames : 0
@@ -125,41 +124,47 @@ final class LogMark: Sendable {
     }
 
     /// The salts of a log, and how many of its frames are whole, from the first on.
-    private static func wholeFrames(of wal: [UInt8]) -> (salts: UInt64, frames: Int) {
-        wal.withUnsafeBytes { wal -> (UInt64, Int) in
-            guard wal.count >= 32 else { return (0, 0) }
-            func word(_ offset: Int) -> UInt32 {
-                UInt32(bigEndian: wal.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-            }
-            let isBigEndian = word(0) & 1 == 1
-            let pageSize = Int(word(8))
-            var sums: (UInt32, UInt32) = (0, 0)
-            func add(_ range: Range<Int>) {
-                for offset in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
-                    let first = wal.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
-                    let second = wal.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
-                    sums.0 &+= (isBigEndian ? first.bigEndian : first.littleEndian) &+ sums.1
-                    sums.1 &+= (isBigEndian ? second.bigEndian : second.littleEndian) &+ sums.0
-                }
-            }
-            add(0..<24)
-            let salts = wal.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-            guard pageSize >= 512, pageSize <= 65_536, pageSize.isMultiple(of: 8),
-                sums == (word(24), word(28))
-            else { return (0, 0) }
-            var (frames, start) = (0, 32)
-            while start + 24 + pageSize <= wal.count {
-                guard wal.loadUnaligned(fromByteOffset: start + 8, as: UInt64.self) == salts else {
-                    break
-                }
-                add(start..<start + 8)
-                add(start + 24..<start + 24 + pageSize)
-                guard sums == (word(start + 16), word(start + 20)) else { break }
-                frames += 1
-                start += 24 + pageSize
-            }
-            return (salts, frames)
+    ///
+    /// One frame is in memory at a time: behind a long backup, or a new key, the log is as large as
+    /// the database.
+    private static func wholeFrames(ofLog path: String) -> (salts: UInt64, frames: Int) {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return (0, 0) }
+        defer { close(file) }
+        guard let header = next(32, of: file) else { return (0, 0) }
+        var sum = LogChecksum(isBigEndian: word(of: header, at: 0) & 1 == 1)
+        sum.add(header[..<24])
+        let salts = salts(of: header, at: 16)
+        let pageSize = Int(word(of: header, at: 8))
+        guard pageSize >= 512, pageSize <= 65_536, pageSize.isMultiple(of: 8),
+            sum.isThat(of: header, at: 24)
+        else { return (0, 0) }
+        var frames = 0
+        while let frame = next(24 + pageSize, of: file), Self.salts(of: frame, at: 8) == salts {
+            sum.add(frame[..<8])
+            sum.add(frame[24...])
+            guard sum.isThat(of: frame, at: 16) else { break }
+            frames += 1
         }
+        return (salts, frames)
+    }
+
+    /// The next bytes of a file; nil where there are fewer, or they cannot be read.
+    private static func next(_ count: Int, of file: Int32) -> [UInt8]? {
+        var length = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            while length < count {
+                let got = read(file, buffer.baseAddress! + length, count - length)
+                guard got > 0 else { break }
+                length += got
+            }
+            initialized = length
+        }
+        return length == count ? bytes : nil
+    }
+
+    private static func salts(of bytes: [UInt8], at offset: Int) -> UInt64 {
+        bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt64.self) }
     }
 
     /// The machine's boot, as the kernel names it; 36 bytes.
@@ -179,5 +184,37 @@ final class LogMark: Sendable {
             guard count > 0 else { return bytes }
             bytes += block[..<count]
         }
+    }
+}
+
+/// The word of a log at an offset; those of its heads have the most significant byte first.
+private func word(of bytes: [UInt8], at offset: Int) -> UInt32 {
+    bytes.withUnsafeBytes {
+        UInt32(bigEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+}
+
+/// The running checksum of a write-ahead log (https://www.sqlite.org/fileformat2.html#walformat).
+private struct LogChecksum {
+    let isBigEndian: Bool
+    private var sums: (UInt32, UInt32) = (0, 0)
+
+    init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
+
+    /// Goes on over pairs of words: as many bytes as are a multiple of eight.
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+        bytes.withUnsafeBytes { bytes in
+            for offset in stride(from: 0, to: bytes.count, by: 8) {
+                let first = bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+                let second = bytes.loadUnaligned(fromByteOffset: offset + 4, as: UInt32.self)
+                sums.0 &+= (isBigEndian ? first.bigEndian : first.littleEndian) &+ sums.1
+                sums.1 &+= (isBigEndian ? second.bigEndian : second.littleEndian) &+ sums.0
+            }
+        }
+    }
+
+    /// Whether it is what stands at an offset.
+    func isThat(of bytes: [UInt8], at offset: Int) -> Bool {
+        sums == (word(of: bytes, at: offset), word(of: bytes, at: offset + 4))
     }
 }

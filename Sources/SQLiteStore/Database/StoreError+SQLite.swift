@@ -10,6 +10,8 @@ extension StoreError {
         switch code & 0xFF {
         case SQLITE_FULL: self = .full
         case SQLITE_IOERR where code == Self.noRoomForIndex: self = .full
+        // Another program has locked the database for longer than is waited for.
+        case SQLITE_BUSY: self = .away("\(words) (SQLite \(code))")
         case SQLITE_CORRUPT, SQLITE_NOTADB: self = .damaged("\(words) (SQLite \(code))")
         default: self = .failed("\(words) (SQLite \(code))")
         }

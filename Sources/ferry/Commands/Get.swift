@@ -81,8 +81,9 @@ struct Get: ParsableCommand {
 
     @Option(
         name: [.customShort("j", allowingJoined: true), .customLong("parallel")],
-        help: ArgumentHelp("Fetch so many files at a time, 1 to 64.", valueName: "number"))
-    var parallel = 5
+        help: ArgumentHelp(
+            "Fetch so many files at a time, 1 to 64 (default: 5).", valueName: "number"))
+    var parallel: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -96,7 +97,9 @@ struct Get: ParsableCommand {
     @OptionGroup var options: TransferOptions
 
     func validate() throws {
-        guard (1...64).contains(parallel) else { throw ValidationError("--parallel is 1 to 64") }
+        guard (1...64).contains(parallel ?? 5) else {
+            throw ValidationError("--parallel is 1 to 64")
+        }
         if takesRemoteName, output != nil {
             throw ValidationError("-O takes the server's name, -o another one: give one of them")
         }
@@ -115,7 +118,9 @@ struct Get: ParsableCommand {
     }
 
     private func validateTask() throws {
-        guard !download.isAnything, background == nil, !describesTransfer else {
+        guard !download.isAnything, background == nil, onComplete == nil, parallel == nil,
+            !describesTransfer
+        else {
             throw ValidationError(
                 "--task goes with --output, --directory, --force, --quiet and --json only")
         }
@@ -196,7 +201,7 @@ extension Get {
                         }
                     }
                 }
-                let outcomes = batch.run(sideBySide: parallel)
+                let outcomes = batch.run(sideBySide: parallel ?? 5)
                 status = Get.status(of: outcomes)
                 if status == .success { finished?.forget() }
                 if outcomes.contains(where: Get.goesOn) { TransferOptions.tellHowToGoOn() }

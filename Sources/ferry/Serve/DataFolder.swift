@@ -194,7 +194,7 @@ struct DataFolder {
         defer { close(file) }
         guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
         guard rename(draft, target) == 0 else { throw FileError("rename", code: errno) }
-        try FileCopy.syncFolder(root)
+        try Folder.sync(root)
     }
 
     /// Whether there is anything of a name, but for an empty file.

@@ -186,11 +186,11 @@ struct Backup {
             let path = contents.path(of: entry).dropFirst(target.count + 1)
             try manifest.add(String(path), length, digest: file?.digest)
         }
-        for part in 0..<32 { try FileCopy.syncFolder(contents.path(ofPart: part)) }
-        try FileCopy.syncFolder(contents.path)
+        for part in 0..<32 { try Folder.sync(contents.path(ofPart: part)) }
+        try Folder.sync(contents.path)
         let database = target + "/" + DurableStore.fileName
         guard rename(draft, database) == 0 else { throw FileError("rename", code: errno) }
-        try FileCopy.syncFolder(target)
+        try Folder.sync(target)
         for name in [DurableStore.fileName, "key", "token"] {
             var status = stat()
             guard stat(target + "/" + name, &status) == 0 else { continue }
@@ -198,7 +198,7 @@ struct Backup {
         }
         let hasKey = FileManager.default.fileExists(atPath: target + "/key")
         try manifest.finish(of: source.root, hasKey: hasKey, missing: outcome.missing)
-        try FileCopy.syncFolder(target)
+        try Folder.sync(target)
     }
 
     private static func refuseRotation(of folder: DataFolder) throws {

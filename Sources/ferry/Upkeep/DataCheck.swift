@@ -89,7 +89,7 @@ struct DataCheck {
             }
             copies.append(copy)
         }
-        try FileCopy.syncFolder(folder.root)
+        try Folder.sync(folder.root)
         return copies
     }
 

@@ -34,11 +34,13 @@ extension Webhooks {
                 let receiver = await WebhookReceiver { (message) throws(ClientError) in
                     try Listen.show(message, asJSON: printsJSON)
                 }
+                // Before there is a webhook, which Ctrl-C has to take away again.
+                await receiver.heed(Signals.ending)
                 let address = try await receiver.listen(port: port)
                 if let secret = try givenSecret() {
                     await receiver.receive(signedWith: secret)
                     Listen.say("Listening on http://\(address)/")
-                    return try await receiver.close(after: Signals.ending)
+                    return try await receiver.close()
                 }
                 let client = try gatewayOptions.client()
                 let made = try client.createWebhook(choice.order(for: "http://\(address)/"))
@@ -47,7 +49,7 @@ extension Webhooks {
                     signedWith: made["secret"]?.string.flatMap(WebhookSecret.init))
                 Listen.say("Listening on http://\(address)/ as \(webhook.id)")
                 do throws(ClientError) {
-                    try await receiver.close(after: Signals.ending)
+                    try await receiver.close()
                 } catch {
                     try client.deleteWebhook(webhook.id)
                     throw error

@@ -23,6 +23,7 @@ final class WebhookReceiver {
     private var signals: Signals?
     private let tell: @LoopActor (Message) throws(ClientError) -> Void
     private var waiting: CheckedContinuation<Void, Never>?
+    private var isOver = false
     private var failure: ClientError?
     private var server: Server?
 
@@ -55,22 +56,23 @@ final class WebhookReceiver {
     /// What messages are signed with from now on; without a secret all are refused.
     func receive(signedWith secret: WebhookSecret?) { self.secret = secret }
 
+    /// From now on these signals end the wait of `close`, also before it begins, and nothing else.
+    func heed(_ ending: [CInt]) {
+        signals = Signals(ending) { [weak self] _ in self?.endWait() }
+    }
+
     /// Waits for a signal, or until a message cannot be told; then answers what is under way, and
     /// listens no more.
     ///
     /// - Throws: why a message could not be told.
-    func close(after ending: [CInt]) async throws(ClientError) {
-        if failure == nil {
-            await withCheckedContinuation { continuation in
-                waiting = continuation
-                signals = Signals(ending) { [weak self] _ in self?.endWait() }
-            }
-        }
+    func close() async throws(ClientError) {
+        if !isOver { await withCheckedContinuation { waiting = $0 } }
         await server?.drain(within: .seconds(2))
         if let failure { throw failure }
     }
 
     private func endWait() {
+        isOver = true
         waiting?.resume()
         waiting = nil
     }
@@ -91,9 +93,12 @@ final class WebhookReceiver {
 
     private func isSigned(_ request: Request, _ body: [UInt8]) -> Bool {
         guard let secret, let id = request.header("webhook-id"),
-            let timestamp = request.header("webhook-timestamp"), let seconds = Int64(timestamp),
-            abs(seconds - Int64(Date().timeIntervalSince1970)) <= WebhookReceiver.tolerance
+            let timestamp = request.header("webhook-timestamp"), let seconds = Int64(timestamp)
         else { return false }
+        // Whoever posts may have written any number there.
+        let now = Int64(Date().timeIntervalSince1970)
+        let tolerance = WebhookReceiver.tolerance
+        guard (now - tolerance...now + tolerance).contains(seconds) else { return false }
         let code = SHADigests().authenticationCode(
             of: Array("\(id).\(timestamp).".utf8) + body, key: secret.bytes)
         let expected = WebhookSecret.signature(code)

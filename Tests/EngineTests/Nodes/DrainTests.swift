@@ -9,49 +9,25 @@ import Testing
 /// What cannot go on at another node, when a node hands its tenants over.
 @Suite(.onLoop)
 struct DrainTests {
-    private let shared: SharedDisk
-    private let clock = ManualClock()
+    private let bench: NodeBench
 
-    init() throws { shared = try SharedDisk() }
-
-    @LoopActor
-    private func node(_ number: Int64) async throws -> TestGateway {
-        try await TestGateway.node(try shared.join(number), clock: clock)
-    }
-
-    /// Returns when the node waits for what is bound to it, for 30 s at most: a crowded loop is
-    /// asked for little.
-    @LoopActor
-    private func drain(_ node: TestGateway) async throws {
-        let service = try #require(node.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
-        try await eventually("the drain") { service.view.nodes[service.own]?.isDraining == true }
-        for _ in 0..<2 { await node.turn() }
-    }
-
-    @LoopActor
-    private func arrival(of tenant: TenantID, at node: TestGateway) async throws {
-        try await eventually("the tenant to arrive") {
-            node.gateway.nodes?.placeAtHand(of: tenant) == .here
-        }
-    }
+    init() throws { bench = try NodeBench() }
 
     @Test @LoopActor
     func `an ephemeral session's running task may end, and then nothing is left of both (S-2)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        #expect(try await first.gateway.nodes?.place(of: first.tenant) == .here)
+        let (first, second) = try await bench.pair()
         let session = try await first.session(.ephemeral)
         let runs = try await first.create(try first.spec(), in: session)
         let rests = try await first.create(try first.spec(resume: false), in: session)
         let attempt = try await first.network.attempt(0)
-        try await drain(first)
+        try await bench.drain(first)
         #expect(first.gateway.nodes?.servedCount == 1, "it waits for the task")
         attempt.answer(200, [:], [1, 2, 3])
         #expect(try await first.recorder.end(of: runs) == nil)
 
-        try await arrival(of: first.tenant, at: second)
+        try await bench.arrival(of: first.tenant, at: second)
         for task in [runs, rests] {
             #expect(await outcome { try await second.task(task) }.refusal == .noSuchTask)
         }
@@ -68,10 +44,9 @@ struct DrainTests {
     func `what may not be sent twice has 30 s, and then ends at the next node (R-13, S-56)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        #expect(try await first.gateway.nodes?.place(of: first.tenant) == .here)
+        let (first, second) = try await bench.pair()
         let other = try await first.gateway.tenants.create(TenantSpec(name: "other")).id
-        #expect(try await first.gateway.nodes?.place(of: other) == .here)
+        #expect(try await bench.place(of: other, at: first) == .here)
         // The operator's tenant is the first to go, and all of the time goes by meanwhile.
         let brief = try await first.create(
             try first.spec(), in: try await first.session(.ephemeral))
@@ -88,12 +63,12 @@ struct DrainTests {
             tasks.append(try #require(views.first).record.id)
             _ = try await first.network.attempt(tasks.count)
         }
-        try await drain(first)
-        clock.advance(by: .seconds(30))
+        try await bench.drain(first)
+        bench.clock.advance(by: .seconds(30))
         last.answer()
         #expect(try await first.recorder.end(of: brief) == nil)
 
-        try await arrival(of: other, at: second)
+        try await bench.arrival(of: other, at: second)
         for (task, code) in zip(tasks, [-997, -1005]) {
             let ended = try await second.gateway.tasks.wait(
                 for: task, of: other, within: .seconds(20))

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -9,21 +10,9 @@ import Testing
 /// Several gateways on one store: each tenant is at one of them, and goes on at another one.
 @Suite(.onLoop)
 struct NodeTests {
-    private let shared: SharedDisk
-    private let clock = ManualClock()
+    private let bench: NodeBench
 
-    init() throws { shared = try SharedDisk() }
-
-    @LoopActor
-    private func node(_ number: Int64) async throws -> TestGateway {
-        try await TestGateway.node(try shared.join(number), clock: clock)
-    }
-
-    @LoopActor
-    private func place(of tenant: TenantID, at node: TestGateway) async throws -> TenantPlace {
-        let service = try #require(node.gateway.nodes)
-        return try await service.place(of: tenant)
-    }
+    init() throws { bench = try NodeBench() }
 
     /// What the store tells of a session, whose numbers have no gap.
     @LoopActor
@@ -37,22 +26,22 @@ struct NodeTests {
 
     @Test @LoopActor
     func `whoever is asked first has a tenant, and others tell where it is`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        #expect(try await place(of: first.tenant, at: first) == .here)
-        let found = try await place(of: first.tenant, at: second)
+        let (first, second) = (try await bench.node(1), try await bench.node(2))
+        #expect(try await bench.place(of: first.tenant, at: first) == .here)
+        let found = try await bench.place(of: first.tenant, at: second)
         guard case .at(let record) = found else {
             Issue.record("\(found)")
             return
         }
         #expect(record.id.rawValue == 1 && record.address == "http://node1.test")
-        #expect(shared.owner(of: first.tenant)?.rawValue == 1)
+        #expect(bench.shared.owner(of: first.tenant)?.rawValue == 1)
     }
 
     @Test @LoopActor
     func `two requests that come at once take a tenant once`() async throws {
-        let first = try await node(1)
-        async let one = place(of: first.tenant, at: first)
-        async let other = place(of: first.tenant, at: first)
+        let first = try await bench.node(1)
+        async let one = bench.place(of: first.tenant, at: first)
+        async let other = bench.place(of: first.tenant, at: first)
         let places = try await [one, other]
         #expect(places == [.here, .here])
         #expect(first.gateway.nodes?.servedCount == 1)
@@ -60,11 +49,11 @@ struct NodeTests {
 
     @Test @LoopActor
     func `the numbers that nodes give have their own remainders, and grow`() async throws {
-        let (first, second) = (try await node(1), try await node(63))
+        let (first, second) = (try await bench.node(1), try await bench.node(63))
         for (node, number) in [(first, Int64(1)), (second, 63)] {
-            _ = try await place(of: TenantID(rawValue: 1), at: node)
+            _ = try await bench.place(of: TenantID(rawValue: 1), at: node)
             let source = IdentifierSource(
-                clock: clock, after: 1000, at: try #require(NodeID(number)))
+                clock: bench.clock, after: 1000, at: try #require(NodeID(number)))
             let numbers = (0..<3).map { _ in source.nextNumber() }
             #expect(numbers.allSatisfy { $0 % 64 == number })
             #expect(numbers == numbers.sorted() && Set(numbers).count == 3)
@@ -73,39 +62,17 @@ struct NodeTests {
 
     @Test @LoopActor
     func `what runs in a tenant that is handed over goes on at the other node`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let session = try await first.session()
-        let live = try await first.create(
-            try first.spec(.download, "http://a.test/live"), in: session)
         let suspended = try await first.create(
             try first.spec(.data, "http://a.test/rests", resume: false), in: session)
-        let attempt = try await first.network.attempt(0)
-        let length = 200_000
-        attempt.head(
-            200,
-            ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "\(length)"])
-        attempt.body(Array(Pattern.bytes(count: length).prefix(100_000)))
-
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        let (live, _) = try await bench.halfDownload(at: first, in: session)
+        try await bench.drain(first)
         let again = try await second.network.attempt(0)
-        #expect(again.request.url.path == "/live")
-        #expect(try await place(of: first.tenant, at: second) == .here)
+        #expect(try await bench.place(of: first.tenant, at: second) == .here)
         #expect(first.gateway.sessions.directory.count == 0, "the first has let go of it")
         #expect(first.gateway.tasks.directory.runners.isEmpty)
-        #expect(again.request.headers.first("Range") == "bytes=100000-")
-        again.answer(
-            206,
-            [
-                "ETag": "\"1\"", "Content-Range": "bytes 100000-\(length - 1)/\(length)",
-                "Content-Length": "100000",
-            ], Array(Pattern.bytes(count: length).dropFirst(100_000)))
-        try await eventually("the end of the download") {
-            try await second.state(live) == .completed
-        }
-        let whole = try await second.read(live)
-        #expect(whole.count == length && Pattern.firstDifference(in: whole) == nil)
+        try await bench.finishSecondHalf(of: live, by: again, at: second)
         #expect(try await second.state(suspended) == .suspended)
         let told = try await events(of: session, at: second)
         #expect(told.count { $0.task == live && $0.body.isTerminal } == 1)
@@ -116,8 +83,7 @@ struct NodeTests {
     func `of a node that is lost what was sent ends, and what waited goes on (S-56)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let session = try await first.session { $0.httpMaximumConnectionsPerHost = 1 }
         let sent = try await first.create(
             try first.spec(.data, "http://a.test/sent"), in: session)
@@ -125,7 +91,7 @@ struct NodeTests {
             try first.spec(.data, "http://a.test/waits"), in: session)
         _ = try await first.network.attempt(0)
         await first.quiet()
-        shared.kill(try #require(first.node))
+        try bench.kill(first)
 
         let next = try await second.network.attempt(0)
         #expect(next.request.url.path == "/waits")
@@ -143,9 +109,9 @@ struct NodeTests {
     /// first two were sent ahead.
     @LoopActor
     private func sendingDownload(
-        at first: TestGateway, on shared: SharedDisk, _ type: SessionType = .background
+        at first: TestGateway, on bench: NodeBench, _ type: SessionType = .background
     ) async throws -> (task: TaskID, attempt: FakeAttempt) {
-        _ = try await place(of: first.tenant, at: first)
+        _ = try await bench.place(of: first.tenant, at: first)
         let session = try await first.session(
             type, identifier: type == .background ? "b" : nil)
         let task = try await first.create(
@@ -155,7 +121,7 @@ struct NodeTests {
             200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
         attempt.body(Pattern.bytes(count: 150_000))
         try await first.gateway.sessions.flush(session, of: first.tenant)
-        try await eventually("two stretches") { try shared.sentAhead().count == 2 }
+        try await eventually("two stretches") { try bench.shared.sentAhead().count == 2 }
         await first.quiet()
         return (task, attempt)
     }
@@ -171,11 +137,10 @@ struct NodeTests {
     func `behind a node that is lost a download goes on behind what was sent ahead (R-2)`()
         async throws
     {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, _) = try await sendingDownload(at: first, on: shared)
-        shared.lose(try #require(first.node))
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, _) = try await sendingDownload(at: first, on: bench)
+        try bench.lose(first)
         let again = try await second.network.attempt(0)
         #expect(again.request.headers.first("Range") == "bytes=131072-")
         let (headers, rest) = Self.rest(from: 131_072)
@@ -183,7 +148,7 @@ struct NodeTests {
         try await eventually("the end") { try await second.state(task) == .completed }
         let whole = try await second.read(task)
         #expect(whole.count == 200_000 && Pattern.firstDifference(in: whole) == nil)
-        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        try await eventually("nothing to be left") { try bench.shared.sentAhead().isEmpty }
         let told = try await events(of: try await second.task(task).session, at: second)
         #expect(told.count { $0.task == task && $0.body.isTerminal } == 1)
     }
@@ -192,56 +157,55 @@ struct NodeTests {
     func `a node that writes nothing any more removes nothing that another one relies on`()
         async throws
     {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, attempt) = try await sendingDownload(at: first, on: shared)
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, attempt) = try await sendingDownload(at: first, on: bench)
         let node = try #require(first.node)
         node.scripted.refuse(with: .failed("It was taken for dead."))
         // It does not know yet, and its download comes to its end.
         attempt.body(Pattern.bytes(from: 150_000, count: 50_000))
         attempt.end()
         try await eventually("its content") {
-            try shared.wholeContents(of: task).count == 1
+            try bench.shared.wholeContents(of: task).count == 1
         }
         try await eventually("its end there") {
             first.recorder.isOver(task) || node.scripted.hasFailed
         }
-        #expect(try shared.sentAhead().count >= 2)
-        shared.lose(node)
+        #expect(try bench.shared.sentAhead().count >= 2)
+        bench.shared.lose(node)
         let again = try await second.network.attempt(0)
-        let start = try shared.sentAhead().count == 2 ? 131_072 : 196_608
+        let start = try bench.shared.sentAhead().count == 2 ? 131_072 : 196_608
         #expect(again.request.headers.first("Range") == "bytes=\(start)-")
         let (headers, rest) = Self.rest(from: start)
         again.answer(206, headers, rest)
         try await eventually("the end") { try await second.state(task) == .completed }
         #expect(Pattern.firstDifference(in: try await second.read(task)) == nil)
-        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        try await eventually("nothing to be left") { try bench.shared.sentAhead().isEmpty }
 
         // What was whole, and no record tells of, goes by housekeeping.
         await second.quiet()
-        #expect(try shared.wholeContents(of: task).count == 2)
-        try shared.age(task, by: 5400, before: clock)
+        #expect(try bench.shared.wholeContents(of: task).count == 2)
+        try bench.shared.age(task, by: 5400, before: bench.clock)
         await second.gateway.housekeeper.makeRound()
-        try await eventually("one content") { try shared.wholeContents(of: task).count == 1 }
+        try await eventually("one content") { try bench.shared.wholeContents(of: task).count == 1 }
         #expect(Pattern.firstDifference(in: try await second.read(task)) == nil)
     }
 
     @Test @LoopActor
     func `what a lost node puts late is swept up while other nodes go on`() async throws {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let (task, attempt) = try await sendingDownload(at: first, on: shared)
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let first = try await bench.node(1)
+        let (task, attempt) = try await sendingDownload(at: first, on: bench)
         await first.gateway.housekeeper.makeRound()
         attempt.body(Pattern.bytes(from: 150_000, count: 50_000))
         attempt.end()
         try await eventually("the end") { try await first.state(task) == .completed }
         await first.quiet()
-        _ = try shared.folder.write(ContentName.task(task, in: 5).path, [1, 2, 3])
-        try shared.age(task, by: 1800, before: clock)
-        clock.advance(by: .seconds(3700))
+        _ = try bench.shared.folder.write(ContentName.task(task, in: 5).path, [1, 2, 3])
+        try bench.shared.age(task, by: 1800, before: bench.clock)
+        bench.clock.advance(by: .seconds(3700))
         await first.gateway.housekeeper.makeRound()
-        try await eventually("one content") { try shared.wholeContents(of: task).count == 1 }
+        try await eventually("one content") { try bench.shared.wholeContents(of: task).count == 1 }
         #expect(Pattern.firstDifference(in: try await first.read(task)) == nil)
     }
 
@@ -249,65 +213,58 @@ struct NodeTests {
     func `what a node has handed over of a download that has ended goes after a time (S-34)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let session = try await first.session()
-        let task = try await first.create(
-            try first.spec(.download, "http://a.test/file"), in: session)
-        let attempt = try await first.network.attempt(0)
-        attempt.head(
-            200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
-        attempt.body(Pattern.bytes(count: 100_000))
+        let (task, attempt) = try await bench.halfDownload(at: first, in: session)
         attempt.breakOff()
         try await first.recorder.end(of: task)
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        try await bench.drain(first)
         try await eventually("the part to be handed over") {
-            try shared.wholeContents(of: task).count == 1
+            try bench.shared.wholeContents(of: task).count == 1
         }
-        try shared.age(task, by: 0, before: clock)
+        try bench.shared.age(task, by: 0, before: bench.clock)
         await second.gateway.housekeeper.makeRound()
         let day: Int64 = 86_400
         for age in [Int64(2), 6] {
-            clock.advance(by: .seconds(age * day))
-            try shared.age(task, by: age * day, before: clock)
+            bench.clock.advance(by: .seconds(age * day))
+            try bench.shared.age(task, by: age * day, before: bench.clock)
             await second.gateway.housekeeper.makeRound()
             await second.quiet()
-            #expect(try shared.wholeContents(of: task).count == 1, "\(age) days old")
+            #expect(try bench.shared.wholeContents(of: task).count == 1, "\(age) days old")
         }
-        clock.advance(by: .seconds(2 * day))
-        try shared.age(task, by: 8 * day, before: clock)
+        bench.clock.advance(by: .seconds(2 * day))
+        try bench.shared.age(task, by: 8 * day, before: bench.clock)
         await second.gateway.housekeeper.makeRound()
-        try await eventually("the part to go") { try shared.wholeContents(of: task).isEmpty }
+        try await eventually("the part to go") { try bench.shared.wholeContents(of: task).isEmpty }
     }
 
     @Test @LoopActor
     func `what a lost node puts is swept up when the task has ended at last`() async throws {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let (task, attempt) = try await sendingDownload(at: first, on: shared)
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let first = try await bench.node(1)
+        let (task, attempt) = try await sendingDownload(at: first, on: bench)
         await first.gateway.housekeeper.makeRound()
-        _ = try shared.folder.write(ContentName.task(task, in: 5).path, [1, 2, 3])
+        _ = try bench.shared.folder.write(ContentName.task(task, in: 5).path, [1, 2, 3])
         for hours in [Int64(1), 5, 9] {
-            clock.advance(by: .seconds(3700 * 4))
-            try shared.age(task, by: 3700 * hours, before: clock)
+            bench.clock.advance(by: .seconds(3700 * 4))
+            try bench.shared.age(task, by: 3700 * hours, before: bench.clock)
             await first.gateway.housekeeper.makeRound()
-            #expect(try shared.wholeContents(of: task).count == 1, "it may be the task's")
+            #expect(try bench.shared.wholeContents(of: task).count == 1, "it may be the task's")
         }
         attempt.body(Pattern.bytes(from: 150_000, count: 50_000))
         attempt.end()
         try await eventually("the end") { try await first.state(task) == .completed }
         await first.quiet()
-        clock.advance(by: .seconds(3700))
+        bench.clock.advance(by: .seconds(3700))
         await first.gateway.housekeeper.makeRound()
-        try await eventually("one content") { try shared.wholeContents(of: task).count == 1 }
+        try await eventually("one content") { try bench.shared.wholeContents(of: task).count == 1 }
         #expect(Pattern.firstDifference(in: try await first.read(task)) == nil)
     }
 
     @Test @LoopActor
     func `what was handed over outlives the node that it was handed to (R-2)`() async throws {
-        let nodes = [try await node(1), try await node(2), try await node(3)]
-        _ = try await place(of: nodes[0].tenant, at: nodes[0])
+        let nodes = [try await bench.node(1), try await bench.node(2), try await bench.node(3)]
+        _ = try await bench.place(of: nodes[0].tenant, at: nodes[0])
         let session = try await nodes[0].session(.background, identifier: "b")
         let task = try await nodes[0].create(
             try nodes[0].spec(.download, "http://a.test/file"), in: session)
@@ -315,8 +272,7 @@ struct NodeTests {
         attempt.head(
             200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
         attempt.body(Pattern.bytes(count: 150_000))
-        let service = try #require(nodes[0].gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        try await bench.drain(nodes[0])
         try await eventually("the tenant to arrive") {
             nodes.dropFirst().contains { $0.network.attempts.count == 1 }
         }
@@ -324,41 +280,39 @@ struct NodeTests {
         let last = nodes[1].network.attempts.isEmpty ? nodes[1] : nodes[2]
         #expect(
             next.network.attempts[0].request.headers.first("Range") == "bytes=150000-")
-        shared.lose(try #require(next.node))
+        try bench.lose(next)
         let again = try await last.network.attempt(0)
         #expect(again.request.headers.first("Range") == "bytes=150000-")
         let (headers, rest) = Self.rest(from: 150_000)
         again.answer(206, headers, rest)
         try await eventually("the end") { try await last.state(task) == .completed }
         #expect(Pattern.firstDifference(in: try await last.read(task)) == nil)
-        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        try await eventually("nothing to be left") { try bench.shared.sentAhead().isEmpty }
     }
 
     @Test @LoopActor
     func `a file that has changed is not spliced with what was sent ahead (R-3)`() async throws {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, _) = try await sendingDownload(at: first, on: shared)
-        shared.lose(try #require(first.node))
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, _) = try await sendingDownload(at: first, on: bench)
+        try bench.lose(first)
         let again = try await second.network.attempt(0)
         #expect(again.request.headers.first("If-Range") == "\"1\"")
         let new = [UInt8](repeating: 9, count: 150_000)
         again.answer(200, ["ETag": "\"2\"", "Accept-Ranges": "bytes"], new)
         try await eventually("the end") { try await second.state(task) == .completed }
         #expect(try await second.read(task) == new)
-        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        try await eventually("nothing to be left") { try bench.shared.sentAhead().isEmpty }
     }
 
     @Test @LoopActor
     func `what a lost node has sent of a default session's download is resume data (S-34, S-56)`()
         async throws
     {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, _) = try await sendingDownload(at: first, on: shared, .default)
-        shared.lose(try #require(first.node))
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, _) = try await sendingDownload(at: first, on: bench, .default)
+        try bench.lose(first)
         try await eventually("the end") {
             guard second.gateway.nodes?.placeAtHand(of: second.tenant) == .here else {
                 return false
@@ -366,7 +320,7 @@ struct NodeTests {
             return try await second.state(task) == .completed
         }
         #expect(try await second.task(task).error?.code == -997)
-        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        try await eventually("nothing to be left") { try bench.shared.sentAhead().isEmpty }
         let retried = try await second.gateway.tasks.retry(task, of: second.tenant).record.id
         let again = try await second.network.attempt(0)
         #expect(again.request.headers.first("Range") == "bytes=131072-")
@@ -380,27 +334,25 @@ struct NodeTests {
     func `housekeeping removes what was sent ahead of tasks that have ended, and no other`()
         async throws
     {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, _) = try await sendingDownload(at: first, on: shared)
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, _) = try await sendingDownload(at: first, on: bench)
         let stray = Stretch(of: TaskID(rawValue: 99), in: 1, 0..<5)
-        let path = try shared.folder.write(stray.name, [1, 2, 3, 4, 5])
+        let path = try bench.shared.folder.write(stray.name, [1, 2, 3, 4, 5])
         // Long ago, whatever the gateway's clock says.
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: -1e6)], ofItemAtPath: path)
-        #expect(try shared.sentAhead().count == 3)
+        #expect(try bench.shared.sentAhead().count == 3)
         await second.gateway.housekeeper.makeRound()
-        try await eventually("the stray one to go") { try shared.sentAhead().count == 2 }
-        #expect(try shared.sentAhead().allSatisfy { $0.contains(task.description) })
+        try await eventually("the stray one to go") { try bench.shared.sentAhead().count == 2 }
+        #expect(try bench.shared.sentAhead().allSatisfy { $0.contains(task.description) })
     }
 
     @Test @LoopActor
     func `a part that another node has gone on with is not gone on with here (R-3)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let session = try await first.session(.background, identifier: "b")
         let task = try await first.create(
             try first.spec(.download, "http://a.test/file"), in: session)
@@ -408,17 +360,16 @@ struct NodeTests {
         attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 300_000))
         try await first.gateway.sessions.flush(session, of: first.tenant)
-        shared.kill(try #require(first.node))
+        try bench.kill(first)
         _ = try await second.network.attempt(0)
 
         // The same machine, started again: it still has what it had.
         let third = try await TestGateway(
-            clock: clock, directory: first.directory, asNode: try shared.join(3))
+            clock: bench.clock, directory: first.directory, asNode: try bench.shared.join(3))
         #expect(try !third.files().isEmpty)
         await third.gateway.start()
         third.gateway.housekeeper.stop()
-        let other = try #require(second.gateway.nodes)
-        _ = try await other.setDraining(true, of: other.own)
+        try await bench.drain(second)
         let again = try await third.network.attempt(0)
         #expect(again.request.headers.first("Range") == nil, "its part is not the newest")
         again.answer(200, [:], Array("new".utf8))
@@ -430,23 +381,16 @@ struct NodeTests {
     func `an upload of a staged file, and resume data, go on at the node that takes over (S-34)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let file = try await first.file(StagedFileSpec(announcedLength: 200_000))
         let bytes = Pattern.bytes(count: 200_000)
         try await first.append(Array(bytes.prefix(100_000)), to: file)
         let session = try await first.session()
-        let task = try await first.create(
-            try first.spec(.download, "http://a.test/file"), in: session)
-        let attempt = try await first.network.attempt(0)
-        attempt.head(
-            200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
-        attempt.body(Array(bytes.prefix(100_000)))
+        let (task, attempt) = try await bench.halfDownload(at: first, in: session)
         attempt.breakOff()
         try await first.recorder.end(of: task)
 
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        try await bench.drain(first)
         try await eventually("the tenant to arrive, and its file to be looked at") {
             let files = try second.files()
             return second.gateway.nodes?.placeAtHand(of: first.tenant) == .here && !files.isEmpty
@@ -458,34 +402,21 @@ struct NodeTests {
 
         let retried = try await second.gateway.tasks.retry(task, of: first.tenant).record.id
         let again = try await second.network.attempt(0)
-        #expect(again.request.headers.first("Range") == "bytes=100000-")
-        again.answer(
-            206,
-            [
-                "ETag": "\"1\"", "Content-Range": "bytes 100000-199999/200000",
-                "Content-Length": "100000",
-            ], Array(bytes.dropFirst(100_000)))
-        try await eventually("the end") { try await second.state(retried) == .completed }
-        let downloaded = try await second.read(retried)
-        #expect(downloaded.count == bytes.count && Pattern.firstDifference(in: downloaded) == nil)
+        try await bench.finishSecondHalf(of: retried, by: again, at: second)
     }
 
-    @Test @LoopActor
-    func `a file whose place is away is appended to once that is back, and nobody else waits`()
-        async throws
-    {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+    @Test(arguments: [ENOTCONN, EIO]) @LoopActor
+    func `a file whose place is away, or fails, is appended to once that is back`(
+        code: CInt
+    ) async throws {
+        let (first, second) = try await bench.pair()
         let file = try await first.file()
         let bytes = Pattern.bytes(count: 200_000)
         try await first.append(Array(bytes.prefix(100_000)), to: file)
 
-        second.place?.wholeFailure = FileError("open", code: ENOTCONN)
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
-        try await eventually("the tenant to arrive") {
-            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
-        }
+        second.place?.wholeFailure = FileError("open", code: code)
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
         let refused = await #expect(throws: UploadInterruption.self) {
             try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
         }
@@ -498,8 +429,8 @@ struct NodeTests {
 
     @Test @LoopActor
     func `a whole file that cannot come to its place is a part for the next node`() async throws {
-        let node = try await node(1)
-        _ = try await place(of: node.tenant, at: node)
+        let node = try await bench.node(1)
+        _ = try await bench.place(of: node.tenant, at: node)
         let file = try await node.file()
         let (bytes, feed) = (Pattern.bytes(count: 200_000), ScriptedFeed())
         node.place?.wholeFailure = FileError("open", code: ENOTCONN)
@@ -521,21 +452,17 @@ struct NodeTests {
 
     @Test @LoopActor
     func `a tenant leaves behind a file that is on its way to its place`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let (file, gate, feed) = (try await first.file(), Gate(), ScriptedFeed())
         first.place?.wholeGate = gate
         let upload = try first.begin(feed, to: file, completes: true)
         feed.send(Pattern.bytes(count: 200_000))
         feed.finish()
         try await eventually("the file to be put") { (first.place?.wholeCount ?? 0) > 0 }
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        try await bench.drain(first)
         gate.open()
         #expect(try await upload.value.isComplete)
-        try await eventually("the tenant to arrive") {
-            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
-        }
+        try await bench.arrival(of: first.tenant, at: second)
         #expect(try await second.bytes(of: file).count == 200_000)
     }
 
@@ -543,8 +470,7 @@ struct NodeTests {
     func `tenants and tokens that one node makes are known to the others, and end there (X-13)`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         _ = try await first.gateway.tenants.create(TenantSpec(name: "other"))
         let digest = [UInt8](repeating: 7, count: 32)
         let token = try await first.gateway.tokens.create(
@@ -559,16 +485,15 @@ struct NodeTests {
 
     @Test @LoopActor
     func `a tenant is deleted at the node that has it, and then nowhere known`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        _ = try await place(of: first.tenant, at: first)
+        let (first, second) = try await bench.pair()
         let made = try await first.gateway.tenants.create(TenantSpec(name: "other"))
         try await eventually("the tenant") { second.gateway.tenants.name(of: made.id) != nil }
-        #expect(try await place(of: made.id, at: second) == .here)
+        #expect(try await bench.place(of: made.id, at: second) == .here)
         _ = try await second.gateway.sessions.shared(of: made.id)
         _ = try await first.gateway.tenants.delete("other")
         try await eventually("nothing to be left of it") {
             let isKnown = [first, second].contains { $0.gateway.tenants.name(of: made.id) != nil }
-            let left = try await shared.disk.load()
+            let left = try await bench.shared.disk.load()
             return !isKnown && left.sessions.isEmpty
         }
         try await eventually("it to be served nowhere") {
@@ -578,12 +503,11 @@ struct NodeTests {
 
     @Test @LoopActor
     func `a node that is drained takes nothing new`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        let service = try #require(first.gateway.nodes)
+        let (first, second) = (try await bench.node(1), try await bench.node(2))
+        let service = try bench.service(first)
         try await eventually("both to know each other") { service.nodes.count == 2 }
-        _ = try await service.setDraining(true, of: service.own)
-        try await eventually("the drain") { service.view.nodes[service.own]?.isDraining == true }
-        let found = try await place(of: first.tenant, at: first)
+        try await bench.drain(first)
+        let found = try await bench.place(of: first.tenant, at: first)
         guard case .at(let record) = found else {
             Issue.record("\(found)")
             return

@@ -1,3 +1,4 @@
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -9,22 +10,11 @@ import Testing
 /// that does not answer as it should.
 @Suite(.onLoop)
 struct TakeOverTests {
-    private let shared: SharedDisk
-    private let clock = ManualClock()
+    private let bench: NodeBench
     /// Tasks that nobody knows.
     private static let strays = (1...5).map { TaskID(rawValue: $0) }
 
-    init() throws { shared = try SharedDisk() }
-
-    @LoopActor
-    private func node(_ number: Int64) async throws -> TestGateway {
-        try await TestGateway.node(try shared.join(number), clock: clock)
-    }
-
-    @LoopActor
-    private func service(_ node: TestGateway) throws -> NodeService {
-        try #require(node.gateway.nodes)
-    }
+    init() throws { bench = try NodeBench() }
 
     /// A tenant that a node makes, and another one may have.
     @LoopActor
@@ -33,7 +23,7 @@ struct TakeOverTests {
     ) async throws -> TenantID {
         let made = try await first.gateway.tenants.create(TenantSpec(name: name))
         try await eventually("the tenant") { node.gateway.tenants.name(of: made.id) != nil }
-        #expect(try await service(node).place(of: made.id) == .here)
+        #expect(try await bench.place(of: made.id, at: node) == .here)
         return made.id
     }
 
@@ -60,8 +50,7 @@ struct TakeOverTests {
 
     @Test @LoopActor
     func `what comes is asked about once, however many parts and tenants there are`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
-        #expect(try await service(first).place(of: first.tenant) == .here)
+        let (first, second) = try await bench.pair()
         let other = try await tenant("other", of: first, at: first)
         let own = try await tenant("own", of: first, at: second)
         let coming = [
@@ -78,9 +67,9 @@ struct TakeOverTests {
         await first.quiet()
         let (reads, counts) = (second.store.tenantReads.count, second.store.byteCounts.count)
 
-        shared.kill(try #require(first.node))
+        try bench.kill(first)
         try await eventually("the tenants to arrive") {
-            try service(second).servedCount == 3
+            try bench.service(second).servedCount == 3
         }
         #expect(second.store.tenantReads.dropFirst(reads) == [Set(coming + Self.strays)])
         #expect(second.store.taskReads.isEmpty)
@@ -96,16 +85,14 @@ struct TakeOverTests {
     @Test @LoopActor
     func `what goes is asked about once, and only what is the tenant's is looked up`() async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        #expect(try await service(first).place(of: first.tenant) == .here)
+        let (first, second) = try await bench.pair()
         let task = try await download(first.tenant, at: first)
         let attempt = try await first.network.attempt(0)
         attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 100_000))
         try writeParts(of: Self.strays, at: first)
-        let drained = try service(first)
-        _ = try await drained.setDraining(true, of: drained.own)
-        try await eventually("the tenant to arrive") { try service(second).servedCount == 1 }
+        try await bench.drain(first)
+        try await eventually("the tenant to arrive") { try bench.service(second).servedCount == 1 }
         #expect(first.store.tenantReads == [Set(Self.strays + [task])])
         #expect(first.store.taskReads == [task])
         try await eventually("its part to go, and no other") {
@@ -115,22 +102,22 @@ struct TakeOverTests {
 
     @Test @LoopActor
     func `a tenant that another node gets before it is settled is not served here`() async throws {
-        let (first, second) = (try await node(1), try await node(2))
+        let (first, second) = (try await bench.node(1), try await bench.node(2))
         let other = try await tenant("other", of: first, at: first)
-        #expect(try await service(first).place(of: first.tenant) == .here)
+        #expect(try await bench.place(of: first.tenant, at: first) == .here)
         let rests = [
             try await download(first.tenant, at: first, resume: false),
             try await download(other, at: first, resume: false),
         ]
         await first.quiet()
         // It comes when the tenants have been given to the second one.
-        try #require(second.node).beforeSettling { [shared] in
+        try #require(second.node).beforeSettling { [shared = bench.shared] in
             if let third = try? shared.join(3) { shared.move(other, to: third.node) }
         }
-        shared.kill(try #require(first.node))
-        try await eventually("one to arrive") { try service(second).servedCount == 1 }
+        try bench.kill(first)
+        try await eventually("one to arrive") { try bench.service(second).servedCount == 1 }
         #expect(try await second.state(rests[0]) == .suspended)
-        let found = try await service(second).place(of: other)
+        let found = try await bench.place(of: other, at: second)
         guard case .at(let record) = found else {
             Issue.record("\(found)")
             return
@@ -145,26 +132,26 @@ struct TakeOverTests {
     func `that a node is gone is told also while it cannot be read what all nodes know`()
         async throws
     {
-        let (first, second) = (try await node(1), try await node(2))
-        let follower = try service(first)
+        let (first, second) = (try await bench.node(1), try await bench.node(2))
+        let follower = try bench.service(first)
         try await eventually("both to know each other") { follower.nodes.count == 2 }
         var told: [Int] = []
         follower.onChange = { told.append(follower.nodes.count) }
         let store = try #require(first.node)
         store.refuseLoads(with: .away("It does not answer."))
-        shared.kill(try #require(second.node), changingAccess: true)
+        bench.shared.kill(try #require(second.node), changingAccess: true)
         try await eventually("the change") { told == [1] }
     }
 
     @Test @LoopActor
     func `what the store cannot tell of ends no sweep, unless there is no store`() async throws {
-        let first = try await node(1)
+        let first = try await bench.node(1)
         let store = try #require(first.node)
         let (odd, stray) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
         func put(_ tasks: TaskID...) throws {
             for task in tasks {
-                _ = try shared.folder.write(ContentName.task(task, in: 1).path, [1, 2, 3])
-                try shared.age(task, by: 5400, before: clock)
+                _ = try bench.shared.folder.write(ContentName.task(task, in: 1).path, [1, 2, 3])
+                try bench.shared.age(task, by: 5400, before: bench.clock)
             }
         }
         try put(odd)
@@ -175,19 +162,61 @@ struct TakeOverTests {
         store.refuseToTell(of: odd, with: .damaged("It cannot be read."))
         await first.gateway.housekeeper.makeRound()
         try await eventually("the stray one to go") {
-            try shared.wholeContents(of: stray).isEmpty
+            try bench.shared.wholeContents(of: stray).isEmpty
         }
-        #expect(try shared.wholeContents(of: odd).count == 1)
+        #expect(try bench.shared.wholeContents(of: odd).count == 1)
         // That was a whole one, and the next one is an hour later.
         try put(stray)
         await first.gateway.housekeeper.makeRound()
         await first.quiet()
-        #expect(try shared.wholeContents(of: stray).count == 1)
-        clock.advance(by: .seconds(3700))
+        #expect(try bench.shared.wholeContents(of: stray).count == 1)
+        bench.clock.advance(by: .seconds(3700))
         await first.gateway.housekeeper.makeRound()
         try await eventually("the other one to go") {
-            try shared.wholeContents(of: stray).isEmpty
+            try bench.shared.wholeContents(of: stray).isEmpty
         }
-        #expect(try shared.wholeContents(of: odd).count == 1)
+        #expect(try bench.shared.wholeContents(of: odd).count == 1)
+    }
+
+    @Test @LoopActor
+    func `what a node could not remove it removes later, however old it is, unless it is needed`()
+        async throws
+    {
+        let first = try await bench.node(1)
+        let place = try #require(first.place)
+        #expect(try await bench.place(of: first.tenant, at: first) == .here)
+        let tasks = [
+            try await download(first.tenant, at: first),
+            try await download(first.tenant, at: first),
+        ]
+        for number in 0..<2 {
+            try await first.network.attempt(number).answer(200, [:], Pattern.bytes(count: 400_000))
+            _ = try await first.finished(tasks[number])
+            try bench.shared.age(tasks[number], by: 86_400, before: bench.clock)
+        }
+        await first.gateway.housekeeper.makeRound()
+        bench.clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        await first.quiet()
+
+        place.wholeFailure = FileError("open", code: EHOSTDOWN)
+        let contents = first.gateway.tasks.directory.services.contents
+        let gone = try await first.task(tasks[0]).contentName
+        try await first.gateway.tasks.delete(tasks[0], of: first.tenant)
+        // This one is in use all the same.
+        let name = try await first.task(tasks[1]).contentName
+        await withCheckedContinuation { continuation in
+            contents.discard(name, behind: nil) { continuation.resume() }
+        }
+        try await eventually("the other try") { contents.owesRemoval(of: gone) }
+        place.wholeFailure = nil
+        #expect(try bench.shared.wholeContents(of: tasks[0]).count == 1)
+        bench.clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the first one to go") {
+            try bench.shared.wholeContents(of: tasks[0]).isEmpty
+        }
+        await first.quiet()
+        #expect(try bench.shared.wholeContents(of: tasks[1]).count == 1)
     }
 }

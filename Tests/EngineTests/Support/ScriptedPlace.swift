@@ -15,12 +15,19 @@ final class ScriptedPlace: WholeContents {
     var gate: Gate?
     /// What contents wait for that are put as a whole.
     var wholeGate: Gate?
-    /// What everything about whole contents ends with; nil for nothing.
+    /// What everything about whole contents ends with, but for lists and reading what is open; nil
+    /// for nothing.
     var wholeFailure: FileError?
+    /// What reading whole contents ends with that are open; nil for nothing.
+    var readFailure: FileError?
+    /// From which byte on that is so.
+    var readableLength: Int64 = 0
     /// Whole contents that were to be put.
     private(set) var wholeCount = 0
     /// What happens before a stretch is read.
     var beforeRead: (@LoopActor () async throws -> Void)?
+    /// Tries to read stretches.
+    private(set) var readCount = 0
     /// Tries to put stretches.
     private(set) var tryCount = 0
     private let folder: SharedFolderContents
@@ -45,6 +52,7 @@ final class ScriptedPlace: WholeContents {
     }
 
     func read(_ stretch: Stretch) async throws -> [UInt8] {
+        readCount += 1
         try await beforeRead?()
         return try await folder.read(stretch)
     }
@@ -66,18 +74,59 @@ final class ScriptedPlace: WholeContents {
         try await folder.put(part, while: isWanted)
     }
     func open(_ content: ContentName) async throws -> (any OpenContent)? {
-        try await folder.open(content)
+        if let wholeFailure { throw wholeFailure }
+        return try await folder.open(content).map { ScriptedContent($0, in: self) }
     }
     func copy(_ source: ContentName, to target: ContentName) async throws {
+        if let wholeFailure { throw wholeFailure }
         try await folder.copy(source, to: target)
     }
-    func remove(_ contents: [ContentName]) async throws { try await folder.remove(contents) }
+    func remove(_ contents: [ContentName]) async throws {
+        if let wholeFailure { throw wholeFailure }
+        try await folder.remove(contents)
+    }
     func length(of content: ContentName) async throws -> Int64? {
         if let wholeFailure { throw wholeFailure }
         return try await folder.length(of: content)
     }
     func list() async throws -> [ContentEntry] { try await folder.list() }
     func stopWaiting() {}
+}
+
+/// A content that cannot be read where its place says so.
+@LoopActor
+private final class ScriptedContent: OpenContent {
+    private let content: any OpenContent
+    private let place: ScriptedPlace
+
+    init(_ content: any OpenContent, in place: ScriptedPlace) {
+        self.content = content
+        self.place = place
+    }
+
+    var length: Int64 { content.length }
+
+    private func failure(_ offset: Int64, _ count: Int) -> FileError? {
+        offset + Int64(count) > place.readableLength ? place.readFailure : nil
+    }
+
+    func read(at offset: Int64, count: Int) async throws -> [UInt8] {
+        if let failure = failure(offset, count) { throw failure }
+        return try await content.read(at: offset, count: count)
+    }
+
+    func read(
+        into block: FileBlock, at offset: Int64, count: Int,
+        then completion: @escaping @LoopActor (Result<Void, any Error>) -> Void
+    ) {
+        if let failure = failure(offset, count) { return completion(.failure(failure)) }
+        content.read(into: block, at: offset, count: count, then: completion)
+    }
+
+    func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
+        failure(offset, buffer.count) == nil
+            ? content.readFromMemory(into: buffer, at: offset) : nil
+    }
 }
 
 extension DownloadCheckpoint {

@@ -52,6 +52,11 @@ extension TestGateway {
         return bytes
     }
 
+    /// The files that the store has.
+    var stagedFiles: [FileID] {
+        gateway.files.staged.page(of: tenant, after: nil, limit: .max).map(\.id)
+    }
+
     /// What the store has of a file.
     func stored(_ id: FileID) async throws -> StagedFile? {
         try await store.disk.load().files.first { $0.id == id }

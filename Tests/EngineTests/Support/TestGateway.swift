@@ -16,8 +16,9 @@ final class TestGateway {
     /// The store of one of several nodes; nil for a gateway that has its store alone.
     let node: NodeOnDisk?
     let directory: TemporaryDirectory
-    /// Where a node has its whole contents.
+    /// Where whole contents are, if not on this machine.
     let place: ScriptedPlace?
+    private let placeFolder: TemporaryDirectory?
     /// What becomes of the bytes that files have taken.
     let disk = ScriptedSync()
     let gateway: Gateway
@@ -33,7 +34,7 @@ final class TestGateway {
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         storeIsElsewhere: Bool = false, saveFolders: (any SaveFolders)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600),
-        asNode node: NodeOnDisk? = nil
+        keepsContentsElsewhere: Bool = false, asNode node: NodeOnDisk? = nil
     ) async throws {
         let store = node?.scripted ?? store
         let shared: any Store = node ?? store
@@ -51,14 +52,15 @@ final class TestGateway {
             store: shared, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: TestGateway.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
-        if let node {
-            parts.sharedStore = node
+        placeFolder = keepsContentsElsewhere ? try TemporaryDirectory() : node?.shared.folder
+        if let placeFolder {
             let place = ScriptedPlace(
                 SharedFolderContents(
-                    at: node.shared.folder.path, files: TestGateway.files,
-                    stretchLength: node.shared.stretchLength))
+                    at: placeFolder.path, files: TestGateway.files,
+                    stretchLength: node?.shared.stretchLength ?? 8 << 20))
             try await place.setMark("test")
-            parts.keepContents(in: place, isShared: true)
+            parts.sharedStore = node
+            parts.keepContents(in: place, isShared: node != nil)
             self.place = place
         } else {
             place = nil
@@ -93,11 +95,13 @@ final class TestGateway {
         store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         storeIsElsewhere: Bool = false, saveFolders: (any SaveFolders)? = nil,
-        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
+        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600),
+        keepsContentsElsewhere: Bool = false
     ) async throws -> TestGateway {
         let harness = try await TestGateway(
             store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
-            storeIsElsewhere: storeIsElsewhere, saveFolders: saveFolders, routeWaits: routeWaits)
+            storeIsElsewhere: storeIsElsewhere, saveFolders: saveFolders, routeWaits: routeWaits,
+            keepsContentsElsewhere: keepsContentsElsewhere)
         await harness.gateway.start()
         harness.gateway.housekeeper.stop()  // it comes when a test says so
         return harness
@@ -216,6 +220,11 @@ final class TestGateway {
         var bytes: [UInt8] = []
         while let more = try await stream.next() { bytes += more }
         return bytes
+    }
+
+    /// The names of the files that are in the place of whole contents.
+    func wholeContents() throws -> [String] {
+        try placeFolder?.contents().filter { $0.contains("/") } ?? []
     }
 
     /// The names of the files below the content folder.

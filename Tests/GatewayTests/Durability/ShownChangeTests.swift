@@ -64,7 +64,6 @@ struct ShownChangeTests {
             #expect(request.isRefused ?? true)
             try await witness.expectNothingDone()
             scene.store.refuse(with: nil)
-            try await eventually("room") { await scene.gateway.engine.takesWork }
         }
     }
 

@@ -117,6 +117,31 @@ struct FileLimitTests {
             [(Self.owner, TenantID(rawValue: 1))]
         }
     }
+
+    @Test
+    func `a file that is refused, and cannot be deleted now, is answered by why it was (R-5)`()
+        async throws
+    {
+        let (token, store) = (AccessToken.make(), ScriptedStore())
+        let directory = try TemporaryDirectory()
+        let gateway = try await InProcessGateway.open(
+            [(token, .operator)], in: directory, on: store)
+        let client = TestClient(gateway.endpoint, token: token.text)
+        let connection = try await client.connect()
+        try await connection.send(
+            client.requestHead(
+                "POST", "/v1/files", ["Repr-Digest": try await ReferenceDigest.of([1])],
+                bodyLength: 1000))
+        try await eventually("the file") {
+            try await client.get("/v1/files").json["files"].array?.count == 1
+        }
+        store.refuse(with: .full)
+        try await connection.send(Pattern.bytes(count: 1000))
+        let answer = try await connection.response(to: "POST")
+        #expect(answer.problem == "digest-mismatch", "\(answer.status) \(answer.text)")
+        store.refuse(with: nil)
+        await gateway.close()
+    }
 }
 
 /// A gateway inside the test's process whose limits and wall clock its test sets.

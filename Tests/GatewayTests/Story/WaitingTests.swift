@@ -85,6 +85,7 @@ struct WaitingTests {
             decoding:
                 try await visitor.bytesToTheEnd(within: .seconds(30)), as: UTF8.self)
         #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+        #expect(answer.lowercased().contains("\r\nferry-task: ") == (what == "answer"))
         gate.open()
         try await eventually("both tasks to complete") {
             let tasks = try await client.get(session.path + "/tasks?state=completed").json["tasks"]
@@ -102,6 +103,16 @@ struct WaitingTests {
         let id = try #require(answer.headers["Ferry-Task"])
         #expect(try await client.task(id)["state"].string == "completed")
         #expect(try await client.content(id) == Array("done".utf8))
+    }
+
+    @Test func `the answer is the whole content, whatever a GET would be asked for`() async throws {
+        let session = try await client.createSession()
+        let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
+        for field in [("Range", "bytes=1-2"), ("If-Match", "\"other\""), ("If-None-Match", "*")] {
+            let answer = try await client.post(
+                session.path + "/tasks?answer=content", spec, [field.0: field.1])
+            #expect(answer.status == 200 && answer.text == "done")
+        }
     }
 
     @Test(arguments: ["data", "upload"])

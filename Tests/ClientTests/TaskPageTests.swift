@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Client
+
+/// `ferry show`.
+struct TaskPageTests {
+    let gateway: FakeGateway
+
+    init() throws {
+        gateway = try FakeGateway()
+    }
+
+    private func happened() async throws -> [String] {
+        let gateway = gateway
+        let lines = try await onThread { () throws(ClientError) in
+            try TaskPage(of: "tsk_1", from: gateway.client()).lines
+        }
+        return Array(lines.drop { $0 != "what happened" }.dropFirst())
+    }
+
+    @Test func `it tells what happened, however long the gateway takes to answer`() async throws {
+        gateway.onEvents { exchange in
+            Thread.sleep(forTimeInterval: 0.8)
+            try exchange.openStream()
+            try exchange.event("task.didCreate", "\"n\":1", id: "1.1")
+            try exchange.stall()
+        }
+        #expect(try await happened() == ["  task.didCreate"])
+    }
+
+    @Test func `it ends with the newest event that there was`() async throws {
+        gateway.onEvents { exchange in
+            let headers: HeaderLines = [
+                "Content-Type": "text/event-stream", "Transfer-Encoding": "chunked",
+                "Ferry-Last-Event-ID": "1.10",
+            ]
+            try exchange.head(200, headers)
+            // As the events of a task that moves: they never rest.
+            for number in 9..<200 {
+                try exchange.event("task.didChange", "\"n\":1", id: "1.\(number)")
+                Thread.sleep(forTimeInterval: 0.05)
+            }
+        }
+        #expect(try await happened().count == 2)
+    }
+}
