@@ -6,8 +6,8 @@ import Testing
 
 @testable import Engine
 
-/// What tasks were to send, and cannot be opened at the moment: an outage says nothing of whether it
-/// is still there (S-37).
+/// What tasks were to send, and cannot be opened at the moment: an outage says nothing of whether
+/// it is still there (S-37).
 @Suite(.onLoop)
 struct AwayContentTests {
     /// Contents of a task in the store and in a file, and a staged file.

@@ -76,7 +76,8 @@ struct SharedFolder: Sendable {
         }
     }
 
-    /// Gives a content a second name where the file system has such, else makes a second file of it.
+    /// Gives a content a second name where the file system has such, else makes a second file of
+    /// it.
     func copy(_ source: ContentName, to target: ContentName) throws {
         do {
             try folder.link(source, as: target)

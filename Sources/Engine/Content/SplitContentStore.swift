@@ -393,8 +393,8 @@ public final class SplitContentStore: ContentStore {
         return try await put(part, in: nil)
     }
 
-    /// As the port says: nothing is removed before all have been looked at, and nothing at all where
-    /// the place is away.
+    /// As the port says: nothing is removed before all have been looked at, and nothing at all
+    /// where the place is away.
     public func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
         var findings = StagedFindings()
         var damaged: [StagedFile] = []

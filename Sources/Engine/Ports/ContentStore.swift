@@ -48,8 +48,8 @@ public protocol ContentStore: Sendable {
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
     /// As `discard`, for one that `list` has told of, be it a part that was kept.
     func discard(_ entry: ContentEntry)
-    /// Whether a whole content was to be removed by this process, and could not be, as its place was
-    /// away: `discard` tries it again. Not one that was put again since.
+    /// Whether a whole content was to be removed by this process, and could not be, as its place
+    /// was away: `discard` tries it again. Not one that was put again since.
     func owesRemoval(of content: ContentName) -> Bool
     /// All that is here of some kinds, in no order: for housekeeping.
     ///

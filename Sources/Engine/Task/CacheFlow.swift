@@ -269,8 +269,8 @@ final class CacheFlow {
         }
     }
 
-    /// What the cache has cannot be read. Before anything was told of it the task does without; else
-    /// it ends, and so would others, unless the cache forgets it.
+    /// What the cache has cannot be read. Before anything was told of it the task does without;
+    /// else it ends, and so would others, unless the cache forgets it.
     private func contentFailed(_ entry: CacheEntryID, _ error: FileError, isBegun: Bool) {
         unreadable.insert(entry)
         services.log.write(
