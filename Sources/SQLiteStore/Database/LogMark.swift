@@ -153,8 +153,8 @@ final class LogMark: Sendable {
     private static func next(_ count: Int, of file: Int32) -> [UInt8]? {
         var length = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            while length < count {
-                let got = read(file, buffer.baseAddress! + length, count - length)
+            while let start = buffer.baseAddress, length < count {
+                let got = read(file, start + length, count - length)
                 guard got > 0 else { break }
                 length += got
             }

@@ -137,7 +137,7 @@ struct TaskLifeTests {
         async throws
     {
         let session = try await client.createSession(
-            "default", ["configuration": ["timeoutIntervalForRequest": 2]])
+            "default", ["configuration": ["timeoutIntervalForRequest": 6]])
         let patient = try await session.start(
             "data", origin.url("/stuck"), request: ["timeoutInterval": 60])
         let held = try await session.start("data", origin.url("/stuck"))
