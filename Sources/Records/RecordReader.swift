@@ -52,8 +52,8 @@ package struct RecordReader {
         try int64() != 0
     }
 
-    /// A number of seconds, a share or a factor. Beyond these bounds it is damaged, and would end the
-    /// process as a `Duration` or in JSON.
+    /// A number of seconds, a share or a factor. Beyond these bounds it is damaged, and would end
+    /// the process as a `Duration` or in JSON.
     package mutating func double() throws(StoreError) -> Double {
         try expect(.fixed64)
         var bits: UInt64 = 0

@@ -102,6 +102,12 @@ final class DatabaseConnections: Sendable {
         return try result.get()
     }
 
+    /// For how many milliseconds a connection waits for a lock; one that is closed says so itself.
+    private static func setPatience(of database: Database, to milliseconds: Int32) {
+        guard let connection = database.sqliteConnection else { return }
+        sqlite3_busy_timeout(connection, milliseconds)
+    }
+
     private func transaction<Value>(
         _ database: Database, _ body: (Database) throws -> Value
     ) -> Result<Value, StoreError> {
@@ -109,8 +115,8 @@ final class DatabaseConnections: Sendable {
             return .failure(failure)
         }
         let result = Result {
-            sqlite3_busy_timeout(database.sqliteConnection, Self.lockPatience)
-            defer { sqlite3_busy_timeout(database.sqliteConnection, 0) }
+            Self.setPatience(of: database, to: Self.lockPatience)
+            defer { Self.setPatience(of: database, to: 0) }
             var value: Value?
             try database.inTransaction(.immediate) {
                 value = try body(database)
