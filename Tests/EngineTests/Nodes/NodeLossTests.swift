@@ -127,18 +127,22 @@ struct NodeLossTests {
 
     @Test @LoopActor
     func `who waits for a commit of a lost node is told that it may have been done`() async throws {
-        let (first, _) = try await bench.pair()
+        let (first, second) = try await bench.pair()
         let store = try #require(first.node)
         _ = try await first.session()
         await first.quiet()
         store.scripted.hold()
         let created = LoopActor.start { await outcome { try await first.session() } }
         try await eventually("the commit") { store.scripted.heldCount == 1 }
+        // So that it does not get its tenant again itself.
+        store.refuseToJoin(with: .away("It is cut off."))
         bench.shared.lose(store)
         let refusal = await created.value.refusal
         #expect(refusal == .unconfirmed(isAway: true))
         // What was on its way is answered later, which changes nothing.
         store.scripted.release()
+        try await bench.arrival(of: first.tenant, at: second)
+        store.refuseToJoin(with: nil)
         try await eventually("it to join again") { try !bench.service(first).isLost }
         await first.quiet()
         #expect(first.gateway.sessions.directory.count == 0)

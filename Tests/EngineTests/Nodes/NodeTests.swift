@@ -172,6 +172,8 @@ struct NodeTests {
             first.recorder.isOver(task) || node.scripted.hasFailed
         }
         #expect(try bench.shared.sentAhead().count >= 2)
+        // So that it does not get its tenant again itself.
+        node.refuseToJoin(with: .away("It is cut off."))
         bench.shared.lose(node)
         let again = try await second.network.attempt(0)
         let start = try bench.shared.sentAhead().count == 2 ? 131_072 : 196_608

@@ -219,8 +219,8 @@ final class NodeOnDisk: NodeStore {
         set { state.withLock { $0.leaseLeft = newValue } }
     }
 
-    /// It cannot join again.
-    func refuseToJoin(with error: StoreError) { state.withLock { $0.refusal = error } }
+    /// It cannot join again, until there is no error.
+    func refuseToJoin(with error: StoreError?) { state.withLock { $0.refusal = error } }
 
     /// What all nodes know cannot be read, until there is no error.
     func refuseLoads(with error: StoreError?) { state.withLock { $0.loadError = error } }
