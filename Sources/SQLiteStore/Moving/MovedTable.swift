@@ -31,7 +31,8 @@ struct MovedTable: Sendable {
         /// `is_complete` → `isComplete`.
         private static func camelCase(_ name: String) -> String {
             let words = name.split(separator: "_")
-            return words[0] + words.dropFirst().map(\.capitalized).joined()
+            return words[0]
+                + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
         }
     }
 
