@@ -55,7 +55,8 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 		&& Tests/suite --filter '^GatewayTests\.ShownChange'"
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^(HTTP|TLS)Tests\.'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^CurlTests\.'
-	# These wait more than they compute, and each has servers of its own; a browser is waited for less long.
+	# These wait more than they compute, and each has servers of its own. The page's tests run alone: their
+	# browsers are late on a busy machine.
 	@Tests/side-by-side "Tests/servers/run $(DEBUG) --numprocesses 4 --dist worksteal" \
 		"Tests/contract/run $(DEBUG)"
 	@Tests/page/run $(DEBUG)

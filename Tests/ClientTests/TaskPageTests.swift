@@ -22,6 +22,7 @@ struct TaskPageTests {
 
     @Test func `it tells what happened, however long the gateway takes to answer`() async throws {
         gateway.onEvents { exchange in
+            // Longer than a stream rests that has no news.
             Thread.sleep(forTimeInterval: 0.8)
             try exchange.openStream()
             try exchange.event("task.didCreate", "\"n\":1", id: "1.1")

@@ -38,7 +38,7 @@ public struct TaskCollection {
     public func run() throws(ClientError) -> DownloadReceipt {
         do throws(ClientError) {
             var task = try completedTask(id)
-            while let successor = task.successor { task = try completedTask(successor) }
+            if let successor = task.successor { task = try completedTask(successor) }
             if let failure = task.failure { throw .transferFailed(failure) }
             let status = task.responseStatus ?? 0
             guard status < 400 else { throw .serverAnswered(status: status) }

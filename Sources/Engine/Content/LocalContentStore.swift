@@ -112,18 +112,20 @@ final class LocalContentStore: ContentStore {
     }
 
     func removeDamaged(among staged: [StagedFile]) async -> StagedFindings {
-        let looks = try? await files.run { [folder] in
-            staged.map { file in
-                Result {
-                    if try folder.holds(file) { return true }
-                    try folder.removeAll(of: .file(file.id))
-                    return false
+        var findings = StagedFindings()
+        do {
+            let looks = try await files.run { [folder] in
+                staged.map { file in
+                    Result {
+                        if try folder.holds(file) { return true }
+                        try folder.removeAll(of: .file(file.id))
+                        return false
+                    }
                 }
             }
-        }
-        var findings = StagedFindings()
-        for (file, look) in zip(staged, looks ?? []) {
-            findings.note(file, look)
+            for (file, look) in zip(staged, looks) { findings.note(file, look) }
+        } catch {
+            findings.failure = error
         }
         return findings
     }

@@ -96,8 +96,10 @@ struct Get: ParsableCommand {
 
     @OptionGroup var options: TransferOptions
 
+    private var sideBySide: Int { parallel ?? 5 }
+
     func validate() throws {
-        guard (1...64).contains(parallel ?? 5) else {
+        guard (1...64).contains(sideBySide) else {
             throw ValidationError("--parallel is 1 to 64")
         }
         if takesRemoteName, output != nil {
@@ -201,7 +203,7 @@ extension Get {
                         }
                     }
                 }
-                let outcomes = batch.run(sideBySide: parallel ?? 5)
+                let outcomes = batch.run(sideBySide: sideBySide)
                 status = Get.status(of: outcomes)
                 if status == .success { finished?.forget() }
                 if outcomes.contains(where: Get.goesOn) { TransferOptions.tellHowToGoOn() }
