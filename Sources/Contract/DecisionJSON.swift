@@ -15,7 +15,7 @@ extension DecisionNotice {
     /// The member `decision` of an event that asks.
     package func writeMember(to json: inout JSONWriter) {
         json.object("decision") { json in
-            json.member("id", id.description)
+            json.member("id", id)
             json.member("kind", kind.shownName)
             json.member("deadline", instant: deadline.milliseconds)
         }
@@ -30,11 +30,11 @@ extension DecisionRecord {
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
     package func write(to json: inout JSONWriter, sharedSession: Bool) {
         json.object { json in
-            json.member("id", id.description)
+            json.member("id", id)
             json.member("kind", kind.shownName)
             json.member("state", state.rawValue)
-            json.member("session", sharedSession ? "shared" : session.description)
-            json.member("task", task.description)
+            json.member(session: session, isShared: sharedSession)
+            json.member("task", task)
             json.member("createdAt", instant: createdAt.milliseconds)
             json.member("deadline", instant: deadline.milliseconds)
             json.member("event", raw: event.data(sharedSession: sharedSession))

@@ -38,8 +38,8 @@ extension Event {
         sharedSession: Bool, _ bytes: [UInt8]?, to json: inout JSONWriter
     ) {
         json.member("event", body.name)
-        json.member("session", sharedSession ? "shared" : session.description)
-        if let task { json.member("task", task.description) }
+        json.member(session: session, isShared: sharedSession)
+        if let task { json.member("task", task) }
         json.member("at", instant: at.milliseconds)
         write(body.withoutCookieValues, bytes, to: &json)
     }
@@ -82,7 +82,7 @@ extension Event {
             request.write(to: &json)
             decision.writeMember(to: &json)
         case .didBecomeDownloadTask(let download):
-            json.member("downloadTask", download.description)
+            json.member("downloadTask", download)
         case .willCacheResponse(let response, let decision):
             json.name("response")
             response.write(to: &json)
@@ -122,7 +122,7 @@ extension Event {
             json.name("metrics")
             metrics.write(to: &json)
         case .didDisableWebhook(let webhook, let reason):
-            json.member("webhook", webhook.description)
+            json.member("webhook", webhook)
             json.member("reason", reason.rawValue)
         case .didComplete(let error), .didBecomeInvalid(let error):
             json.name("error")

@@ -5,7 +5,7 @@ extension StagedFile {
     /// The file as it is answered (`StagedFile` of openapi.yaml).
     package func write(to json: inout JSONWriter, expiresAt: Timestamp) {
         json.object { json in
-            json.member("id", id.description)
+            json.member("id", id)
             json.member("length", length)
             json.member("complete", isComplete)
             json.member("expectedLength", isComplete ? length : announcedLength ?? unknownSize)

@@ -27,10 +27,10 @@ extension BodyRecord {
             case .bytes: json.member("kind", "data")
             case .file(let id, _):
                 json.member("kind", "file")
-                json.member("file", id.description)
+                json.member("file", id)
             case .task(let id, _):
                 json.member("kind", "task")
-                json.member("task", id.description)
+                json.member("task", id)
             case .stream: json.member("kind", "stream")
             }
         }

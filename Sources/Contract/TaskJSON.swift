@@ -17,7 +17,7 @@ extension TaskView {
             let id = record.id.description
             let path = "/v1/tasks/" + id
             json.member("id", id)
-            json.member("session", sharedSession ? "shared" : record.session.description)
+            json.member(session: record.session, isShared: sharedSession)
             json.member("number", record.number)
             json.member("type", record.type.rawValue)
             json.member("state", record.state.rawValue)
@@ -67,8 +67,8 @@ extension TaskView {
             json.member("countOfBytesSent", record.countOfBytesSent)
             json.member("countOfBytesExpectedToSend", record.countOfBytesExpectedToSend)
             json.member("bodyGeneration", record.shownBodyGeneration)
-            json.member("becameTask", record.dialogue.becameTask?.description)
-            json.member("retryOf", record.retryOf?.description)
+            json.member("becameTask", record.dialogue.becameTask)
+            json.member("retryOf", record.retryOf)
             json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
             json.name("content")
             writeContent(at: path, to: &json)

@@ -44,7 +44,7 @@ extension TokenRecord {
     /// The members of a token, inside of its object (`Token` of openapi.yaml): nothing by which
     /// anybody would be let in.
     package func writeMembers(to json: inout JSONWriter, tenant: String) {
-        json.member("id", id.description)
+        json.member("id", id)
         json.member("tenant", tenant)
         json.array("scopes") { json in
             for scope in Scope.allCases where scopes.contains(scope) {

@@ -11,7 +11,7 @@ extension WebhookRecord {
     package func writeMembers(
         to json: inout JSONWriter, showsSecret: Bool, sharedSession: Bool
     ) {
-        json.member("id", id.description)
+        json.member("id", id)
         json.member("url", url.string)
         json.array("events") { json in
             switch events {
@@ -19,7 +19,7 @@ extension WebhookRecord {
             case .some(let names): for name in names { json.string(name) }
             }
         }
-        json.member("session", sharedSession ? "shared" : session?.description)
+        json.member(session: session, isShared: sharedSession)
         json.member("description", description)
         json.member("state", state.rawValue)
         json.member("disabledReason", disabledReason?.rawValue)
@@ -33,7 +33,7 @@ extension WebhookRecord {
         json.object { json in
             json.member("type", "webhook.test")
             json.member("timestamp", instant: instant.milliseconds)
-            json.object("data") { $0.member("webhook", id.description) }
+            json.object("data") { $0.member("webhook", id) }
         }
         return json.finish()
     }
@@ -54,8 +54,8 @@ extension DeliveryRecord {
         json.object { json in
             json.member("event", identifier)
             json.member("type", event)
-            json.member("session", sharedSession ? "shared" : session.description)
-            json.member("task", task?.description)
+            json.member(session: session, isShared: sharedSession)
+            json.member("task", task)
             json.member("state", state.rawValue)
             json.array("attempts") { json in
                 for attempt in attempts {

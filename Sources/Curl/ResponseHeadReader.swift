@@ -92,7 +92,8 @@ struct ResponseHeadReader {
         guard status != 101 else {
             return .malformed("The server switched protocols (101) without being asked to.")
         }
-        fields.removeAll(keepingCapacity: true)
+        fields = []
+        fields.reserveCapacity(16)
         budget = ResponseHeaderBudget()
         place = .inHead
         return .more

@@ -41,12 +41,31 @@ struct ByteBuffer: ~Copyable {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Appends a name in quotes, and a colon.
+    @inline(__always)
+    mutating func append(name: StaticString) {
+        let length = name.utf8CodeUnitCount
+        reserve(length &+ 3)
+        let place = start + count
+        place[0] = UInt8(ascii: "\"")
+        UnsafeMutableRawPointer(place + 1).copyMemory(from: name.utf8Start, byteCount: length)
+        place[length &+ 1] = UInt8(ascii: "\"")
+        place[length &+ 2] = UInt8(ascii: ":")
+        count &+= length &+ 3
+    }
+
     /// Appends what `write` puts into a buffer, `capacity` bytes at most; it returns their number.
     mutating func append(
         capacity: Int, _ write: (UnsafeMutableBufferPointer<UInt8>) -> Int
     ) {
         reserve(capacity)
         count += write(UnsafeMutableBufferPointer(start: start + count, count: capacity))
+    }
+
+    /// Lends so many of the newest bytes, to be changed.
+    @inline(__always)
+    mutating func withLast(_ byteCount: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Void) {
+        body(UnsafeMutableBufferPointer(start: start + count - byteCount, count: byteCount))
     }
 
     /// Appends a number in decimal digits.

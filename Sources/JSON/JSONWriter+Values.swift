@@ -8,6 +8,18 @@ extension JSONWriter {
         place = next
     }
 
+    /// Writes a string of ASCII that has no marks: what `write` puts into a buffer, `capacity`
+    /// bytes at most; it returns their number.
+    public mutating func plain(
+        capacity: Int, _ write: (UnsafeMutableBufferPointer<UInt8>) -> Int
+    ) {
+        let next = beginValue()
+        output.append(UInt8(ascii: "\""))
+        output.append(capacity: capacity, write)
+        output.append(UInt8(ascii: "\""))
+        place = next
+    }
+
     /// Writes a whole number.
     public mutating func int(_ number: Int64) {
         let next = beginValue()

@@ -73,10 +73,7 @@ public struct JSONWriter: ~Copyable {
     public mutating func name(_ name: StaticString) {
         beginName()
         assert(StringMarks.areNone(in: name), "a name with marks must be written by name(named:)")
-        output.reserve(name.utf8CodeUnitCount + 3)
-        output.append(UInt8(ascii: "\""))
-        output.append(name)
-        output.append("\":")
+        output.append(name: name)
     }
 
     /// Writes a member's name that is known only now, escaped; its value must follow.

@@ -35,26 +35,27 @@ public enum RFC3339 {
         // The first instant is midnight, so what has passed since then is never negative.
         let ofDay = (instant - range.lowerBound) % millisecondsPerDay
         let date = CivilDate(daysSince1970: (instant - ofDay) / millisecondsPerDay)
-        output.append(capacity: 24) { text in
-            var end = 0
-            func put(_ value: Int64, digits: Int, then mark: Unicode.Scalar) {
-                var rest = value
-                for place in stride(from: end + digits - 1, through: end, by: -1) {
-                    text[place] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-                    rest /= 10
-                }
-                text[end + digits] = UInt8(ascii: mark)
-                end += digits + 1
-            }
-            put(date.year, digits: 4, then: "-")
-            put(Int64(date.month), digits: 2, then: "-")
-            put(Int64(date.day), digits: 2, then: "T")
-            put(ofDay / 3_600_000, digits: 2, then: ":")
-            put(ofDay / 60_000 % 60, digits: 2, then: ":")
-            put(ofDay / 1000 % 60, digits: 2, then: ".")
-            put(ofDay % 1000, digits: 3, then: "Z")
-            return end
+        let (year, milliseconds) = (UInt32(date.year), UInt32(ofDay))
+        output.append("0000-00-00T00:00:00.000Z")
+        output.withLast(24) { text in
+            putTwoDigits(of: year / 100, at: 0, in: text)
+            putTwoDigits(of: year % 100, at: 2, in: text)
+            putTwoDigits(of: UInt32(date.month), at: 5, in: text)
+            putTwoDigits(of: UInt32(date.day), at: 8, in: text)
+            putTwoDigits(of: milliseconds / 3_600_000, at: 11, in: text)
+            putTwoDigits(of: milliseconds / 60_000 % 60, at: 14, in: text)
+            putTwoDigits(of: milliseconds / 1000 % 60, at: 17, in: text)
+            putTwoDigits(of: milliseconds % 1000 / 10, at: 20, in: text)
+            text[22] += UInt8(truncatingIfNeeded: milliseconds % 10)
         }
+    }
+
+    @inline(__always)
+    private static func putTwoDigits(
+        of number: UInt32, at place: Int, in text: UnsafeMutableBufferPointer<UInt8>
+    ) {
+        text[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10)
+        text[place + 1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
     }
 }
 

@@ -17,8 +17,10 @@ public struct Counter: Sendable {
 
 /// Counters by the value of one label, of which there must be few.
 public struct LabelledCounter<Label: Hashable & Sendable>: Sendable {
+    @usableFromInline var counts: [Label: Int] = [:]
+
     /// What was counted of each label that has come.
-    public private(set) var values: [Label: Int] = [:]
+    public var values: [Label: Int] { counts }
 
     /// Nothing yet.
     public init() {}
@@ -27,7 +29,8 @@ public struct LabelledCounter<Label: Hashable & Sendable>: Sendable {
     public var total: Int { values.values.reduce(0, +) }
 
     /// Counts `count` more of a label.
+    @inlinable
     public mutating func add(_ label: Label, _ count: Int = 1) {
-        values[label, default: 0] += count
+        counts[label, default: 0] += count
     }
 }

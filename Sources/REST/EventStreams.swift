@@ -54,16 +54,25 @@ private final class EventChannel: EventListener {
     let log: EventLog
     var onEnd: (@LoopActor () -> Void)?
     private let stream: EventStreamKey
+    /// Made once for all events.
+    private let identifierPrefix: String
     private let gateway: Gateway
+    /// The session of the newest event, and whether it is shown as `shared` (S-4): mostly many
+    /// events of one session follow each other.
+    private var newestSession: (id: SessionID?, isShared: Bool) = (nil, false)
 
     init(_ stream: EventStreamKey, _ gateway: Gateway) {
         self.stream = stream
+        identifierPrefix = stream.identifierPrefix
         self.gateway = gateway
         log = EventLog(startingAfter: gateway.hub.newestPosition(of: stream))
     }
 
     func hear(_ event: Event) {
-        let data = event.data(sharedSession: gateway.sessions.isShared(event.session))
+        if event.session != newestSession.id {
+            newestSession = (event.session, gateway.sessions.isShared(event.session))
+        }
+        let data = event.data(sharedSession: newestSession.isShared)
         if event.body.isProgress {
             log.append(
                 id: nil, position: nil, name: event.body.name, data: data,
@@ -71,8 +80,8 @@ private final class EventChannel: EventListener {
         } else {
             let position = stream.position(of: event)
             log.append(
-                id: stream.identifier(of: position), position: position, name: event.body.name,
-                data: data)
+                id: identifierPrefix + String(position), position: position,
+                name: event.body.name, data: data)
         }
         if stream.ends(with: event) {
             log.finish()

@@ -33,7 +33,7 @@ extension ResponseRecord {
     }
 
     fileprivate var setsCookies: Bool {
-        headers.contains("Set-Cookie") || headers.contains("Set-Cookie2")
+        headers.fields.indices.contains { headers.fields[$0].setsCookie }
     }
 }
 
@@ -50,10 +50,7 @@ extension HeaderList {
     fileprivate var withoutCookieValues: HeaderList {
         HeaderList(
             fields.map { field in
-                guard
-                    field.name.equalsIgnoringCase("Set-Cookie")
-                        || field.name.equalsIgnoringCase("Set-Cookie2")
-                else { return field }
+                guard field.setsCookie else { return field }
                 return HeaderField(field.name, Self.hidingValue(of: field.value))
             })
     }
@@ -65,5 +62,11 @@ extension HeaderList {
         let pair = field[..<end]
         let name = pair.utf8.firstIndex(of: UInt8(ascii: "=")).map { pair[...$0] } ?? ""
         return name + "<redacted>" + field[end...]
+    }
+}
+
+extension HeaderField {
+    fileprivate var setsCookie: Bool {
+        name.equalsIgnoringCase("Set-Cookie") || name.equalsIgnoringCase("Set-Cookie2")
     }
 }

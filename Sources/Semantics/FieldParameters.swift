@@ -14,8 +14,12 @@ struct FieldParameters {
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     init(parsing text: String) {
-        let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
-        self.value = String(text[..<end].trimmingFieldSpace)
+        guard let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) else {
+            value = String(text.trimmingFieldSpace)
+            parameters = []
+            return
+        }
+        value = String(text[..<end].trimmingFieldSpace)
         var reader = Reader(rest: text.utf8[end...])
         var parameters: [(name: String, value: String)] = []
         while let parameter = reader.next() { parameters.append(parameter) }

@@ -61,6 +61,15 @@ extension StringProtocol {
 }
 
 extension String {
+    /// The same as for any text, whose bytes would come from an iterator.
+    var asciiLowercased: String {
+        let bytes = utf8Span.span
+        for index in bytes.indices where Octets.lowercased(bytes[index]) != bytes[index] {
+            return String(decoding: utf8.lazy.map(Octets.lowercased), as: UTF8.self)
+        }
+        return self
+    }
+
     /// The same as for any two texts, which would be compared by iterators.
     func equalsIgnoringCase(_ other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }

@@ -40,14 +40,19 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     }
 
     /// The value of the first field of this name.
-    public func first(_ name: String) -> String? {
-        fields.first { $0.name.equalsIgnoringCase(name) }?.value
+    public func first(_ name: String) -> String? { index(of: name).map { fields[$0].value } }
+
+    // By index: an element of a loop would be copied.
+    private func index(of name: String) -> Int? {
+        fields.indices.first { fields[$0].name.equalsIgnoringCase(name) }
     }
 
     /// The values of all fields of this name, in their order.
     public func values(of name: String) -> [String] {
         var values: [String] = []
-        for field in fields where field.name.equalsIgnoringCase(name) { values.append(field.value) }
+        for index in fields.indices where fields[index].name.equalsIgnoringCase(name) {
+            values.append(fields[index].value)
+        }
         return values
     }
 
@@ -70,9 +75,7 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     }
 
     /// Whether there is a field of this name.
-    public func contains(_ name: String) -> Bool {
-        fields.contains { $0.name.equalsIgnoringCase(name) }
-    }
+    public func contains(_ name: String) -> Bool { index(of: name) != nil }
 
     /// Puts a field at the end.
     public mutating func append(_ name: String, _ value: String) {

@@ -14,17 +14,24 @@ public protocol Identifier: RawRepresentable<Int64>, Hashable, Comparable, Senda
 extension Identifier {
     /// `prefix` and twelve digits.
     public var description: String {
+        String(unsafeUninitializedCapacity: Self.textLength) { write(to: $0) }
+    }
+
+    /// Bytes of every `description`, all of them ASCII.
+    public static var textLength: Int { prefix.utf8.count + Base32.digitCount }
+
+    /// Writes `description` into a buffer that has room for it.
+    /// - Returns: how many bytes it has.
+    public func write(to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
         // Read once: in generic code each is a call.
-        let (prefix, number) = (Self.prefix, rawValue)
-        let length = prefix.utf8.count + Base32.digitCount
-        return String(unsafeUninitializedCapacity: length) { buffer in
-            _ = buffer.initialize(fromContentsOf: prefix.utf8)
-            for place in 1...Base32.digitCount {
-                let digit = number >> Int64((place - 1) * 5) & 31
-                buffer[length - place] = Base32.digit(UInt8(truncatingIfNeeded: digit))
-            }
-            return length
+        var (prefix, number) = (Self.prefix, rawValue)
+        let length = Self.textLength
+        prefix.withUTF8 { _ = buffer.update(fromContentsOf: $0) }
+        for place in 1...Base32.digitCount {
+            buffer[length - place] = Base32.digit(UInt8(truncatingIfNeeded: number & 31))
+            number >>= 5
         }
+        return length
     }
 
     /// Reads what `description` writes, and nothing else.

@@ -12,46 +12,54 @@ public struct MediaType: Hashable, Sendable {
     public init?(parsing text: String) {
         guard text.utf8.count <= FieldSyntax.byteLimit else { return nil }
         let field = FieldParameters(parsing: text)
-        let bytes = field.value.utf8
-        guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")) else { return nil }
-        let parts = (bytes[..<slash], bytes[slash...].dropFirst())
-        guard !parts.0.isEmpty, !parts.1.isEmpty, parts.0.allSatisfy(Octets.isToken),
-            parts.1.allSatisfy(Octets.isToken)
-        else { return nil }
+        guard Self.isType(field.value.utf8Span.span) else { return nil }
         self.mimeType = field.value.asciiLowercased
         self.textEncodingName = field["charset"].flatMap {
             FieldSyntax.isToken($0) ? $0.asciiLowercased : nil
         }
     }
 
+    /// Whether these bytes are `type/subtype`.
+    private static func isType(_ bytes: borrowing Span<UInt8>) -> Bool {
+        var slash: Int?
+        for index in bytes.indices where !Octets.isToken(bytes[index]) {
+            guard bytes[index] == Octets.slash, slash == nil, index > 0 else { return false }
+            slash = index
+        }
+        return slash.map { $0 < bytes.count - 1 } ?? false
+    }
+
     /// The extension that files of a type usually have, without the dot; nil for types that tell
     /// too little.
-    static func fileExtension(of mimeType: String) -> String? {
-        switch mimeType {
-        case "text/html", "application/xhtml+xml": "html"
-        case "text/plain": "txt"
-        case "text/css": "css"
-        case "text/csv": "csv"
-        case "text/markdown": "md"
-        case "text/javascript", "application/javascript": "js"
-        case "text/xml", "application/xml": "xml"
-        case "application/json": "json"
-        case "application/pdf": "pdf"
-        case "application/zip": "zip"
-        case "application/gzip", "application/x-gzip": "gz"
-        case "application/x-tar": "tar"
-        case "application/wasm": "wasm"
-        case "image/png": "png"
-        case "image/jpeg": "jpg"
-        case "image/gif": "gif"
-        case "image/webp": "webp"
-        case "image/svg+xml": "svg"
-        case "image/avif": "avif"
-        case "audio/mpeg": "mp3"
-        case "audio/ogg": "ogg"
-        case "video/mp4": "mp4"
-        case "video/webm": "webm"
-        default: nil
-        }
-    }
+    static func fileExtension(of mimeType: String) -> String? { fileExtensions[mimeType] }
+
+    private static let fileExtensions = [
+        "text/html": "html",
+        "application/xhtml+xml": "html",
+        "text/plain": "txt",
+        "text/css": "css",
+        "text/csv": "csv",
+        "text/markdown": "md",
+        "text/javascript": "js",
+        "application/javascript": "js",
+        "text/xml": "xml",
+        "application/xml": "xml",
+        "application/json": "json",
+        "application/pdf": "pdf",
+        "application/zip": "zip",
+        "application/gzip": "gz",
+        "application/x-gzip": "gz",
+        "application/x-tar": "tar",
+        "application/wasm": "wasm",
+        "image/png": "png",
+        "image/jpeg": "jpg",
+        "image/gif": "gif",
+        "image/webp": "webp",
+        "image/svg+xml": "svg",
+        "image/avif": "avif",
+        "audio/mpeg": "mp3",
+        "audio/ogg": "ogg",
+        "video/mp4": "mp4",
+        "video/webm": "webm",
+    ]
 }

@@ -55,6 +55,7 @@ public struct MixedReplaceReader: Sendable {
     /// Whether a `Content-Type` is of the type that is read here, with a boundary or without.
     static func reads(_ contentType: String) -> Bool {
         let bytes = contentType.utf8
+        guard bytes.count >= Self.type.utf8.count else { return false }
         let end = bytes.firstIndex(of: UInt8(ascii: ";")) ?? bytes.endIndex
         return contentType[..<end].trimmingFieldSpace.equalsIgnoringCase(Self.type)
     }

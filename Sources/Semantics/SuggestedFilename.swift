@@ -109,12 +109,12 @@ public enum SuggestedFilename {
     /// The name and its extension with the dot: one to sixteen ASCII letters and digits behind the
     /// last dot.
     private static func parts(_ name: String) -> (stem: Substring, ending: Substring) {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else {
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else {
             return (name[...], "")
         }
-        let letters = name[dot...].dropFirst()
-        guard (1...16).contains(letters.utf8.count),
-            letters.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) })
+        let letters = name.utf8[dot...].dropFirst()
+        guard (1...16).contains(letters.count),
+            letters.allSatisfy({ Octets.isLetter($0) || Octets.isDigit($0) })
         else { return (name[...], "") }
         return (name[..<dot], name[dot...])
     }

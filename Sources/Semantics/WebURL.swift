@@ -4,34 +4,45 @@
 /// policy. The transport reads text by `curl_url()` and fetches the very handle that it was read
 /// into.
 public struct WebURL: Hashable, Sendable {
-    /// The whole in normal form, as it is fetched: no fragment, no user information.
-    public let string: String
-    /// `http` or `https`.
-    public let scheme: String
-    /// A name in A-labels or an address; an IPv6 address without its brackets and its zone.
-    public let host: String
-    /// The zone of a link-local IPv6 address, such as `eth0` (RFC 6874).
-    public let zone: String?
-    /// 1…65,535; the scheme's default where the text has none.
-    public let port: Int
-    /// From the first `/` on, percent-encoded; never empty.
-    public let path: String
-    /// What follows `?`, percent-encoded; nil without a `?`.
-    public let query: String?
+    private struct Parts: Hashable, Sendable {
+        let string: String
+        let scheme: String
+        let host: String
+        let path: String
+        let query: String?
+        let origin: Origin
+    }
+
+    /// In a box: every request, and so every task, is copied with its URL.
+    @Boxed private var parts: Parts
 
     /// Takes the parts as they are.
     public init(
         string: String, scheme: String, host: String, zone: String? = nil, port: Int, path: String,
         query: String? = nil
     ) {
-        self.string = string
-        self.scheme = scheme
-        self.host = host
-        self.zone = zone
-        self.port = port
-        self.path = path
-        self.query = query
+        parts = Parts(
+            string: string, scheme: scheme, host: host, path: path, query: query,
+            origin: Origin(
+                scheme: scheme.asciiLowercased, host: host.asciiLowercased, zone: zone, port: port))
     }
+
+    /// The whole in normal form, as it is fetched: no fragment, no user information.
+    public var string: String { parts.string }
+    /// `http` or `https`.
+    public var scheme: String { parts.scheme }
+    /// A name in A-labels or an address; an IPv6 address without its brackets and its zone.
+    public var host: String { parts.host }
+    /// The zone of a link-local IPv6 address, such as `eth0` (RFC 6874).
+    public var zone: String? { origin.zone }
+    /// 1…65,535; the scheme's default where the text has none.
+    public var port: Int { origin.port }
+    /// From the first `/` on, percent-encoded; never empty.
+    public var path: String { parts.path }
+    /// What follows `?`, percent-encoded; nil without a `?`.
+    public var query: String? { parts.query }
+    /// The origin: what credentials belong to, and what a connection may be shared within.
+    public var origin: Origin { parts.origin }
 
     /// What a redirect points to that cannot be fetched: it is shown, and nothing else (S-81).
     ///
@@ -50,16 +61,14 @@ public struct WebURL: Hashable, Sendable {
         return scheme.isEmpty ? .badURL : .unsupportedURL
     }
 
-    /// The origin: what credentials belong to, and what a connection may be shared within.
-    public var origin: Origin {
-        Origin(scheme: scheme.asciiLowercased, host: host.asciiLowercased, zone: zone, port: port)
-    }
-
     /// Whether the host is an address, so that no name is looked up.
     public var isLiteral: Bool { IPAddress(host) != nil }
 
     /// Whether the scheme is https.
     public var isSecure: Bool { scheme.equalsIgnoringCase("https") }
+
+    /// The same for equal URLs.
+    public func hash(into hasher: inout Hasher) { hasher.combine(parts) }
 
     /// Scheme, host and port (RFC 9110 §4.3.1), in lower case.
     public struct Origin: Hashable, Sendable {
@@ -71,5 +80,11 @@ public struct WebURL: Hashable, Sendable {
         public let zone: String?
         /// 1…65,535.
         public let port: Int
+
+        /// By what tells most origins apart: some ten look-ups of every task ask for it.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(host)
+            hasher.combine(port)
+        }
     }
 }

@@ -30,6 +30,8 @@ struct Acknowledged<Value> {
     /// What the value was before the changes that are in a batch; nil where the store had not heard
     /// of it.
     private var older: [(until: CommitMark, value: Value?)] = []
+    /// The mark of the newest of them.
+    private var newestMark: CommitMark?
     /// What takes the changes to the store; nil where nothing does.
     private let queue: CommitQueue?
 
@@ -44,6 +46,7 @@ struct Acknowledged<Value> {
         newest = value
         self.queue = queue
         older = [(queue.now, nil)]
+        newestMark = queue.now
     }
 
     /// The value as the store has it; nil where it has not heard of it.
@@ -57,11 +60,10 @@ struct Acknowledged<Value> {
     mutating func change<Result, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if let queue {
-            if older.last?.until.isNow != true {
-                older.removeAll { $0.until.isDurable }
-                older.append((queue.now, newest))
-            }
+        if let queue, newestMark?.isNow != true {
+            older.removeAll { $0.until.isDurable }
+            older.append((queue.now, newest))
+            newestMark = queue.now
         }
         return try change(&newest)
     }

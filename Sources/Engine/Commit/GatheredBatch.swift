@@ -19,6 +19,21 @@ struct GatheredBatch {
     /// The tasks that `batch.contents` has contents of.
     private var contents: Set<TaskID> = []
 
+    /// An empty batch.
+    init() {}
+
+    /// An empty batch with room for about what the one before it has: while there is much to do,
+    /// the next has as much.
+    init(following batch: StoreBatch) {
+        self.batch.createdTasks.reserveCapacity(min(batch.createdTasks.count, Self.usualSize))
+        self.batch.changedTasks.reserveCapacity(min(batch.changedTasks.count, Self.usualSize))
+        self.batch.contents.reserveCapacity(min(batch.contents.count, Self.usualSize))
+        self.batch.events.reserveCapacity(min(batch.events.count, Self.usualSize * 4))
+    }
+
+    /// Tasks: what a batch may keep room for.
+    private static let usualSize = 256
+
     /// Notes when the batch goes to the store, and the mark of the clock that it brings, if any.
     mutating func stamp(_ instant: KeptTime, _ mark: ClockMark?) {
         batch.keptAt = instant

@@ -34,7 +34,7 @@ struct Outstanding {
     /// What is gathered is on its way from now on.
     mutating func depart() {
         inFlight = gathered
-        gathered = GatheredBatch()
+        gathered = GatheredBatch(following: gathered.batch)
     }
 
     /// The store has the batch that was on its way, but for what belongs to these conflicts: that

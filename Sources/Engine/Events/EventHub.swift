@@ -77,21 +77,20 @@ public final class EventHub {
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
     ) {
         guard !session.hasLeft else { return }
-        let record = session.advanceSequence()
         let line = session.account.tenant.events
         let event = Event(
-            tenant: record.tenant, session: record.id, sequence: record.lastSequence,
+            tenant: line.tenant, session: session.record.id, sequence: session.advanceSequence(),
             tenantSequence: line.advance(), task: task, at: instant ?? clock.now,
             body: body.withoutCookieValues)
         let commits = session.commits
         commits.record(.event(event.withoutBytes))
         var new = EventLine.Pending(event: event, recorded: commits.now)
-        if record.isPersistent {
+        if session.record.isPersistent {
             line.reserved = max(line.reserved, line.last)
-            durable.record(.reservedSequence(line.reserved, of: record.tenant))
+            durable.record(.reservedSequence(line.reserved, of: line.tenant))
         } else if line.last > line.reserved {
             line.reserved = line.last + EventHub.reservation
-            durable.record(.reservedSequence(line.reserved, of: record.tenant))
+            durable.record(.reservedSequence(line.reserved, of: line.tenant))
             new.reserved = durable.now
         }
         append(new, to: line)
@@ -120,6 +119,7 @@ public final class EventHub {
     /// Shows what has become durable, of the tenants in turn. Called after each commit.
     func release() {
         var (sessions, tenants) = (Set<SessionID>(), Set<TenantID>())
+        var newestSession: SessionID?
         var lines = waiting
         while !lines.isEmpty {
             lines = lines.filter { line in
@@ -127,8 +127,12 @@ public final class EventHub {
                     guard let event = line.popReady() else { return false }
                     if !event.body.isProgress {
                         shownOfSession[event.session] = event.sequence
-                        sessions.insert(event.session)
-                        tenants.insert(line.tenant)
+                        // Mostly many events of one session follow each other.
+                        if event.session != newestSession {
+                            newestSession = event.session
+                            sessions.insert(event.session)
+                            tenants.insert(line.tenant)
+                        }
                     }
                     deliver(event, line)
                 }

@@ -2,10 +2,13 @@ internal import Semantics
 
 extension EventStreamKey {
     /// The id of a position of this stream; opaque to clients.
-    public func identifier(of position: Int64) -> String {
+    public func identifier(of position: Int64) -> String { identifierPrefix + String(position) }
+
+    /// What the ids of all positions of this stream begin with.
+    public var identifierPrefix: String {
         switch self {
-        case .session(let session), .task(_, let session): "\(session.rawValue).\(position)"
-        case .tenant: "t.\(position)"
+        case .session(let session), .task(_, let session): "\(session.rawValue)."
+        case .tenant: "t."
         }
     }
 

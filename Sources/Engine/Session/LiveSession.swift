@@ -62,8 +62,8 @@ final class LiveSession {
 
     var store: any Store { commits.store }
 
-    /// The session in its newest form.
-    var record: SessionRecord { state.newest }
+    /// The session in its newest form. It is lent: who asks for a member copies no more than that.
+    var record: SessionRecord { _read { yield state.newest } }
 
     /// Nil where the session has none (S-25).
     var cookies: CookieStorage? { memory.cookies }
@@ -104,10 +104,10 @@ final class LiveSession {
         return pool
     }
 
-    /// The record after its event counter has gone on by one.
-    func advanceSequence() -> SessionRecord {
+    /// The sequence of the next event.
+    func advanceSequence() -> Int64 {
         change { $0.lastSequence += 1 }
-        return record
+        return state.newest.lastSequence
     }
 
     /// The number of the next task.

@@ -44,9 +44,8 @@ final class Reception {
         self.timers = timers
         self.waiters = waiters
         saving = task.record.options.destination.map { TaskSaving(of: task, at: $0) }
-        content = TaskContent(of: task.record, in: task.session, services: task.services)
-        download = ResumableDownload(
-            of: task.record, into: content, in: task.session, services: task.services)
+        content = TaskContent(of: task)
+        download = ResumableDownload(of: task, into: content)
     }
 
     private var session: LiveSession { task.session }

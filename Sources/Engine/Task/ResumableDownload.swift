@@ -66,15 +66,12 @@ final class ResumableDownload: Ticking {
     /// Ranges that were answered with less than was asked for, and little.
     private var smallAnswers = 0
 
-    init(
-        of record: TaskRecord, into content: TaskContent, in session: LiveSession,
-        services: TaskServices
-    ) {
-        task = record.id
-        isDownload = record.type == .download
+    init(of task: LiveTask, into content: TaskContent) {
+        self.task = task.record.id
+        isDownload = task.record.type == .download
         self.content = content
-        self.session = session
-        self.services = services
+        session = task.session
+        services = task.services
     }
 
     // MARK: What has come

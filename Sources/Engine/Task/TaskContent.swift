@@ -51,14 +51,14 @@ final class TaskContent {
     private var replacedLane: Int?
 
     /// Nothing has come yet.
-    init(of record: TaskRecord, in session: LiveSession, services: TaskServices) {
-        task = record.id
-        type = record.type
-        isStreamed = record.options.delivery == .stream
-        expectedDigest = record.options.expectedDigest
-        computesDigest = record.options.computeDigest
-        self.session = session
-        self.services = services
+    init(of task: LiveTask) {
+        self.task = task.record.id
+        type = task.record.type
+        isStreamed = task.record.options.delivery == .stream
+        expectedDigest = task.record.options.expectedDigest
+        computesDigest = task.record.options.computeDigest
+        session = task.session
+        services = task.services
     }
 
     /// What keeps the content, while something does.

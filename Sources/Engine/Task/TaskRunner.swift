@@ -70,7 +70,8 @@ final class TaskRunner {
         decisions.control = self
     }
 
-    var record: TaskRecord { task.record }
+    /// The task's record, lent: who asks for a member copies no more than that.
+    var record: TaskRecord { _read { yield task.record } }
     var session: LiveSession { task.session }
     private var services: TaskServices { task.services }
 
@@ -412,10 +413,10 @@ final class TaskRunner {
 
 extension TaskRunner: TaskControl {
     func send(_ input: TaskMachine.Input) {
-        inputs.append(input)
-        guard !isPerforming else { return }
+        guard !isPerforming else { return inputs.append(input) }
         isPerforming = true
         defer { isPerforming = false }
+        for order in machine.handle(input) { perform(order) }
         while !inputs.isEmpty {
             let next = inputs.removeFirst()
             for order in machine.handle(next) { perform(order) }

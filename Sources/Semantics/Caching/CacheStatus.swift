@@ -79,12 +79,16 @@ extension CacheStatus: CustomStringConvertible {
     /// RFC 9211's examples have.
     public var description: String {
         var text = Self.name
+        text.reserveCapacity(64)
         switch handling {
         case .hit: text += "; hit"
         case .forward(let reason, let status):
             text += "; fwd="
             text += reason.rawValue
-            if let status { text += "; fwd-status=\(status)" }
+            if let status {
+                text += "; fwd-status="
+                text += String(status)
+            }
             if isStored { text += "; stored" }
         }
         if let ttl { text += "; ttl=\(ttl)" }

@@ -61,7 +61,8 @@ public struct Forwarding: Equatable, Sendable {
         self.request = request
         self.reason = reason
         self.selected = selected
-        self.headers = HeaderList(request.headers.fields + conditions)
+        self.headers =
+            conditions.isEmpty ? request.headers : HeaderList(request.headers.fields + conditions)
         self.isConditional = !conditions.isEmpty
     }
 

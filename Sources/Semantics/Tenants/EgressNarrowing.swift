@@ -27,6 +27,7 @@ public struct EgressNarrowing: Equatable, Sendable {
     /// Whether a URL or a proxy of this host may be used, by what it is called: an address in a URL
     /// is a name, too.
     public func permits(host: String) -> Bool {
+        guard allowedHosts != nil || !deniedHosts.isEmpty else { return true }
         let name = HostPattern.comparable(host)
         return allowedHosts?.contains { $0.matches(name) } ?? true
             && !deniedHosts.contains { $0.matches(name) }
