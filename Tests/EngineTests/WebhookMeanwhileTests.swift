@@ -104,6 +104,36 @@ struct WebhookMeanwhileTests {
     }
 
     @Test @LoopActor
+    func `an event that a replay puts back in line meanwhile is sent once`() async throws {
+        let stage = try await WebhookStage()
+        stage.status = 200
+        let id = try await stage.webhook(.some(["task.didCreate", "task.didComplete"]))
+        try await stage.run(in: try await stage.harness.session())
+        try await eventually("both are delivered") {
+            try await stage.deliveries(id, .delivered).count == 2
+        }
+        let position = try #require(try await stage.deliveries(id).first).position
+        let (webhooks, tenant) = (stage.harness.gateway.webhooks, stage.harness.tenant)
+        let retry = try await Self.held(on: stage) {
+            try await webhooks.retry(position, by: id, of: tenant)
+        }
+        stage.status = nil
+        _ = try await webhooks.replay(id, of: tenant, after: 0)
+        // While the first one is under way, the other one waits for its turn.
+        let first = try await stage.post()
+        stage.harness.store.releaseReads()
+        try await retry.value
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty)
+        first.answer(200)
+        try await stage.post().answer(200)
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty && stage.ids.count == 4)
+        #expect(try webhooks.read(id, of: tenant).waitingCount == 0)
+        #expect(try await stage.deliveries(id).map(\.state) == [.delivered, .delivered])
+    }
+
+    @Test @LoopActor
     func
         `a test that waits for its turn goes where the webhook leads by then, signed as it is then`()
         async throws

@@ -112,7 +112,10 @@ final class WebhookRunner {
         // Newer than what the store was asked for: it may wait by now, be under way, or be settled.
         let known = reader.outcomes[position]
         if reader.hasOutcomes {
-            guard tries[position] == nil, known != nil || delivery.state != .pending else { return }
+            guard tries[position] == nil else { return }
+            guard known != nil || (delivery.state != .pending && !isInTurn(position)) else {
+                return
+            }
         }
         var newest = known ?? delivery
         newest.state = .pending
@@ -129,6 +132,12 @@ final class WebhookRunner {
             }
         }
         goOn()
+    }
+
+    /// Whether an event that nobody has tried is to be sent in its turn, as after a replay.
+    private func isInTurn(_ position: Int64) -> Bool {
+        position > reader.position
+            ? !reader.settled.contains(position) : lines.hasInTurn(position)
     }
 
     /// Gives up what was tried before and waits, as long as the webhook is disabled for its
