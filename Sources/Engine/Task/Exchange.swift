@@ -151,9 +151,11 @@ struct Exchange {
         hasAnswer = true
     }
 
-    /// Whether that many more bytes are more than the answer's Content-Range has promised.
-    func exceedsRange(by byteCount: Int) -> Bool {
-        missingByteCount.map { Int64(byteCount) > $0 } ?? false
+    /// What is wrong with that many more bytes, in a sentence: they are more than the answer's
+    /// Content-Range has promised. Nil where nothing is.
+    func fault(with byteCount: Int) -> String? {
+        guard let missing = missingByteCount, Int64(byteCount) > missing else { return nil }
+        return "A range is longer than the server has said."
     }
 
     /// Takes note of what has become of bytes of the body.

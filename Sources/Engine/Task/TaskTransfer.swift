@@ -383,9 +383,8 @@ extension TaskTransfer: AttemptObserver {
             return pause(.decision)
         }
         if exchange.nextStep != nil { return takeRest(bytes) }
-        if exchange.exceedsRange(by: bytes.count), reception.download.segments == nil {
-            exchange.nextStep = reception.mismatch("A range is longer than the server has said.")
-            return .stop
+        if let words = exchange.fault(with: bytes.count) {
+            return lead(to: reception.mismatch(words), .stop)
         }
         let taken = reception.take(bytes)
         if let step = reception.takeNextStep() { exchange.nextStep = step }
@@ -442,7 +441,10 @@ extension TaskTransfer: AttemptObserver {
             return followUp.tryAgain()
         }
         task.record.metrics.add(end.metrics)
-        if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
+        // An answer that makes no sense ends the others, too: see `FollowUp`.
+        if step == nil, let segments = reception.download.segments {
+            return segments.primaryDidEnd(end)
+        }
         timers.attemptEnded()
         if let question = end.question {
             delegate?.ask(question)
