@@ -329,18 +329,20 @@ extension TaskTransfer: AttemptObserver {
             return .proceed
         }
         let range = reception.download.rangeRequest
-        if !caching.isServing, !exchange.isHeadNoted {
-            exchange.isHeadNoted = true
+        let isNew = !exchange.isResult
+        if isNew, !caching.isServing {
             followUp.route.found()
             if let step = answers.note(head, isWhole: range == nil) { return lead(to: step) }
         }
         let head = caching.shown(head)
-        switch answers.meaning(of: head, timeLeft: timers.timeLeft) {
-        case .result: break
-        case .leadsTo(let step): return lead(to: step)
-        case .fails(let step): return lead(to: step, .stop)
+        if isNew {
+            switch answers.meaning(of: head, timeLeft: timers.timeLeft) {
+            case .result: exchange.isResult = true
+            case .leadsTo(let step): return lead(to: step)
+            case .fails(let step): return lead(to: step, .stop)
+            }
+            upload.tell(.answered(status: head.status))
         }
-        upload.tell(.answered(status: head.status))
         let response = answers.response(head)
         guard let range else { return begin(response) }
         switch reception.goOn(with: range, head, response) {
