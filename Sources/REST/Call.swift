@@ -81,6 +81,11 @@ struct Call {
             throw ProblemCode.unsupportedMediaType.problem(
                 "Send the body with \"Content-Type: application/json\".")
         }
+        return try await collected()
+    }
+
+    /// The bytes of a body that is taken as a whole: 1 MiB at most.
+    func collected() async throws -> [UInt8] {
         let bytes = try await request.body.collect(limit: 1 << 20)
         // A body may take a quarter of an hour: a token that was revoked meanwhile does nothing.
         _ = try authenticator?.caller(of: request)

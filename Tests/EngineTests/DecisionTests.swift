@@ -247,6 +247,29 @@ struct DecisionTests {
         }
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `what has come to be asked about is the result, whatever else could follow by now (S-70)`(
+        isDownload: Bool
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
+        let task = try await harness.create(
+            try harness.spec(isDownload ? .download : .data), in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.answer(401, ["WWW-Authenticate": "Basic realm=\"a\""], Array("no".utf8))
+        let decision = try await harness.asked(task)
+        // By now there is a credential that would answer it.
+        try await harness.remember(
+            "alice", "secret",
+            for: ProtectionSpace(
+                host: "origin.test", port: 80, scheme: "http", realm: "a", method: .basic),
+            in: session)
+        try await harness.answer(decision, .response(.allow))
+        #expect(try await harness.finished(task).response?.status == 401)
+        #expect(try await harness.read(task) == Array("no".utf8))
+        #expect(harness.network.attempts.count == 1)
+    }
+
     // MARK: Delayed requests
 
     @Test @LoopActor

@@ -99,6 +99,20 @@ import Testing
         #expect(lines.oldest == 11 && lines.count == 2)
     }
 
+    @Test func `what waits in its turn, or is under way in it, is told from what is settled`() {
+        var lines = DeliveryLines()
+        for (position, task) in [(3, 7), (5, 8), (8, 7)] as [(Int64, Int64)] {
+            lines.add(event(task: task), at: position)
+        }
+        lines.addAgain(1, of: SessionID(rawValue: 1))
+        let turns = all(&lines)
+        #expect((0...9).filter(lines.hasInTurn) == [3, 5, 8])
+        lines.settle(turns[1])
+        #expect((0...9).filter(lines.hasInTurn) == [3, 8])
+        lines.settle(turns[0])
+        #expect((0...9).filter(lines.hasInTurn) == [8])
+    }
+
     @Test func `what is sent once more is so once, however often that is asked for meanwhile`() {
         var lines = DeliveryLines()
         for _ in 0..<2 { lines.addAgain(3, of: SessionID(rawValue: 1)) }

@@ -78,6 +78,8 @@ struct SegmentTests {
     /// How a server may answer a range wrongly.
     enum WrongRange: CaseIterable, Sendable {
         case withoutContentRange, otherRange, otherTotal, refused, refusedInSilence, parts, coded
+        /// More comes than the answer has promised, which is less than was asked for.
+        case longer
 
         @LoopActor
         func answer(_ attempt: FakeAttempt, _ total: Int) {
@@ -96,6 +98,16 @@ struct SegmentTests {
             case .parts: part([("Content-Type", "multipart/byteranges; boundary=x")])
             case .coded:
                 part([("Content-Range", "bytes 0-4/\(total)"), ("Content-Encoding", "gzip")])
+            case .longer:
+                var headers = tag
+                let start = attempt.request.headers.first("Range").flatMap { field in
+                    Int(field.dropFirst("bytes=".count).prefix { $0 != "-" })
+                }
+                headers.append(
+                    "Content-Range", "bytes \(start ?? 0)-\((start ?? 0) + 999)/\(total)")
+                attempt.head(206, headers)
+                attempt.body(Array(repeating: UInt8(ascii: "x"), count: 5000))
+                attempt.end()
             }
         }
     }
@@ -323,6 +335,53 @@ struct SegmentTests {
         #expect(record.error == nil)
         #expect(try await next.read(task) == server.bytes)
         #expect(again.ranges.allSatisfy { $0 != nil })
+    }
+
+    @Test @LoopActor
+    func `bytes that the task's own range has not promised are not kept, nor those of the others`()
+        async throws
+    {
+        var limits = GatewayLimits()
+        limits.suspensionGrace = .milliseconds(1)
+        let harness = try await TestGateway.open(limits: limits)
+        let session = try await harness.session()
+        let server = RangeServer(Pattern.bytes(count: Self.length))
+        server.held = Set(0..<100)
+        server.serve(harness.network)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.connections = 3 }, in: session)
+        let first = try await harness.network.attempt(0)
+        first.head(
+            200,
+            [
+                "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                "Content-Length": String(Self.length),
+            ])
+        first.body(Array(server.bytes.prefix(1 << 20)))
+        _ = try await harness.network.attempt(2)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        try await eventually("the connections to be given back") {
+            harness.network.running.isEmpty
+        }
+        await harness.quiet()
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        let own = try await harness.network.attempt(3)
+        let range = try #require(own.request.headers.first("Range"))
+        let start = try #require(Int(range.dropFirst(6).prefix { $0 != "-" }))
+        own.head(
+            206,
+            ["ETag": "\"one\"", "Content-Range": "bytes \(start)-\(start + 999)/\(Self.length)"])
+        let others = [
+            try await harness.network.attempt(4), try await harness.network.attempt(5),
+        ]
+        own.body(Array(repeating: UInt8(ascii: "x"), count: 5000))
+        let whole = try await harness.network.attempt(6)
+        #expect(whole.request.headers.first("Range") == nil)
+        #expect(others.allSatisfy { $0.isCancelled })
+        server.answer(whole, 6)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == server.bytes)
+        #expect(harness.network.attempts.count == 7)
     }
 
     @Test @LoopActor

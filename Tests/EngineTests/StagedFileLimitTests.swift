@@ -114,6 +114,24 @@ struct StagedFileLimitTests {
     }
 
     @Test @LoopActor
+    func `a file that comes into use while others are forgotten stays`() async throws {
+        let harness = try await TestGateway.open()
+        for _ in 0..<Slices.size { _ = try await harness.file([1]) }
+        let last = try await harness.file([2])
+        harness.clock.advance(by: .seconds(8 * 86_400))
+        // Which of them goes first is not known: all are read, but for those that are on their way.
+        harness.store.hold()
+        let purge = LoopActor.start { await harness.gateway.files.purge() }
+        try await eventually("the first to be on their way") { harness.store.heldCount == 1 }
+        let staged = harness.gateway.files.staged
+        let left = (harness.stagedFiles + [last]).filter { !staged.isDeleting($0) }
+        for id in left { _ = try await harness.bytes(of: id) }
+        harness.store.release()
+        await purge.value
+        #expect(!left.isEmpty && Set(harness.stagedFiles) == Set(left))
+    }
+
+    @Test @LoopActor
     func `what is being written, or belongs to a live task, is not forgotten`() async throws {
         let harness = try await TestGateway.open()
         let sent = try await harness.file([1, 2, 3])

@@ -174,6 +174,30 @@ struct WebhookFailureTests {
         #expect(try await stage.deliveries(id, .pending).isEmpty)
     }
 
+    @Test(arguments: [WebhookState.active, .paused]) @LoopActor
+    func `what was tried before a disabling for what waited is given up, whatever follows it`(
+        state: WebhookState
+    ) async throws {
+        let stage = try await Stage()
+        stage.status = 500
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        for _ in 0..<3 { try await stage.run(in: session) }
+        try await eventually("they are tried") {
+            try await stage.deliveries(id, .pending).count == 3
+        }
+        // As for a million events, which are kept.
+        let directory = stage.harness.gateway.webhooks.directory
+        try directory.live(id, stage.harness.tenant).disable(.backlog)
+        let count = stage.ids.count
+        stage.status = 200
+        try await stage.change(id) { $0.state = state }
+        try await stage.change(id) { $0.state = .active }
+        await stage.harness.quiet()
+        #expect(stage.ids.count == count)
+        #expect(try await stage.deliveries(id).map(\.state) == [.failed, .failed, .failed])
+    }
+
     @Test @LoopActor
     func `what is not kept any more cannot be sent again`() async throws {
         let stage = try await Stage()

@@ -108,8 +108,8 @@ public final class ScriptedStore: Store {
     /// Lists of tasks that are still to be refused.
     public var refusedListsLeft: Int { state.withLock { $0.unreadCount } }
 
-    /// Look-ups of single tasks, of contents, of stored responses, and of where streams begin wait
-    /// after they have looked, until `releaseReads()`.
+    /// Look-ups of single tasks, of contents, of stored responses, of deliveries, and of where
+    /// streams begin wait after they have looked, until `releaseReads()`.
     public func holdReads() { state.withLock { $0.holdsReads = true } }
 
     /// Later look-ups end; those that wait go on waiting.
@@ -288,9 +288,11 @@ public final class ScriptedStore: Store {
         return found
     }
 
-    /// As the disk does it.
+    /// Looks, and then waits where the test says so.
     public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
-        try await disk.deliveries(query)
+        let found = try await disk.deliveries(query)
+        await waitForReads()
+        return found
     }
 
     /// As the disk does it.

@@ -128,7 +128,9 @@ final class StagedFiles {
         return await commits.caughtUp()
     }
 
+    /// Of a file that the store has forgotten meanwhile nothing is told: it would be back.
     private func put(_ file: StagedFile) {
+        guard files[file.id] != nil else { return }
         files.change(file.id) { known in known.change { $0 = file } }
         commits.record(.file(file))
     }
@@ -182,11 +184,17 @@ final class StagedFiles {
 
     /// Forgets files that nobody has used for their time to live, but those that `areUsed` tells.
     func purge(but areUsed: () -> Set<FileID>) async {
-        let expired = files.values.map(\.newest).filter { timeToLive(of: $0) == .zero }
-        guard !expired.isEmpty else { return }
-        let used = areUsed()
-        for file in expired where !used.contains(file.id) && !deleting.contains(file.id) {
-            await forget(file.id)
+        let expired = files.values.map(\.newest).filter { timeToLive(of: $0) == .zero }.map(\.id)
+        for start in stride(from: 0, to: expired.count, by: Slices.size) {
+            // While those before were forgotten, others may have been used, or have gone.
+            let used = areUsed()
+            let slice = expired[start..<min(expired.count, start + Slices.size)].filter { id in
+                guard let file = files[id]?.newest, timeToLive(of: file) == .zero else {
+                    return false
+                }
+                return !used.contains(id) && !deleting.contains(id)
+            }
+            if !slice.isEmpty { await forget(slice) }
         }
     }
 
@@ -195,21 +203,24 @@ final class StagedFiles {
     ///
     /// - Returns: false as soon as the store has no room. The file goes when there is some.
     @discardableResult
-    func forget(_ id: FileID) async -> Bool {
-        deleting.insert(id)
-        let content = files[id]?.newest.content ?? .file(id)
-        commits.record(.removedFile(id))
-        commits.whenDurable { [self] isGone in
-            deleting.remove(id)
-            if isGone { leave(id) }
+    func forget(_ id: FileID) async -> Bool { await forget([id]) }
+
+    @discardableResult
+    private func forget(_ ids: [FileID]) async -> Bool {
+        deleting.formUnion(ids)
+        let bytes = ids.map { files[$0]?.newest.content ?? .file($0) }
+        for id in ids { commits.record(.removedFile(id)) }
+        commits.whenDurable { [self] areGone in
+            deleting.subtract(ids)
+            if areGone { ids.forEach(leave) }
         }
         guard await commits.caughtUp() else {
             LoopActor.start { [self] in
-                if await commits.durable() { await remove(content) }
+                if await commits.durable() { await remove(bytes) }
             }
             return false
         }
-        await remove(content)
+        await remove(bytes)
         return true
     }
 
@@ -228,13 +239,13 @@ final class StagedFiles {
         quota.release(id)
     }
 
-    private func remove(_ content: ContentName) async {
+    private func remove(_ bytes: [ContentName]) async {
         do {
-            try await contents.remove([content])
+            try await contents.remove(bytes)
             room.look()
         } catch {
             // What has no record is swept up.
-            log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
+            log.write(.error, "staged files cannot be removed", ["error": .words("\(error)")])
         }
     }
 

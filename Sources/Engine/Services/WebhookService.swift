@@ -123,8 +123,9 @@ public final class WebhookService {
         _ id: WebhookID, of tenant: TenantID, _ change: WebhookChange
     ) async throws(GatewayError) -> WebhookView {
         let runner = try usable(id, tenant)
-        if change.state == .active, runner.record.disabledReason == .backlog {
+        if change.state != nil, runner.record.disabledReason == .backlog {
             try await reading { () throws(StoreError) in try await runner.giveUpWaiting() }
+            try requireUsable(runner)
         }
         let newest = services.hub.newestPosition(of: runner.record.stream)
         runner.change { record in
@@ -167,28 +168,45 @@ public final class WebhookService {
         directory.drop(id)
     }
 
-    private func usable(
+    /// A webhook that is not on its way out.
+    private func remaining(
         _ id: WebhookID, _ tenant: TenantID
     ) throws(GatewayError) -> WebhookRunner {
         let runner = try directory.live(id, tenant)
         guard !runner.isOver else { throw .noSuchWebhook }
+        return runner
+    }
+
+    private func usable(
+        _ id: WebhookID, _ tenant: TenantID
+    ) throws(GatewayError) -> WebhookRunner {
+        let runner = try remaining(id, tenant)
         try queues.onDisk.requireRoom()
         return runner
     }
 
+    /// Looks once more, behind a wait: nothing is recorded of a webhook that was deleted meanwhile,
+    /// which would bring it back, or that this node has taken up anew.
+    private func requireUsable(_ runner: WebhookRunner) throws(GatewayError) {
+        let record = runner.record
+        guard try usable(record.id, record.tenant) === runner else { throw .noSuchWebhook }
+    }
+
     // MARK: Deliveries
 
-    /// Posts `webhook.test` to the receiver, whatever the webhook's state, when it has its turn.
+    /// Posts `webhook.test` to the receiver, whatever the webhook's state, when it has its turn: as
+    /// the webhook is then.
+    ///
+    /// - Throws: `noSuchWebhook`.
     public func test(
         _ id: WebhookID, of tenant: TenantID
     ) async throws(GatewayError) -> WebhookTestResult {
-        let record = try directory.live(id, tenant).record
+        _ = try remaining(id, tenant)
         await services.slots.take(tenant)
+        defer { services.slots.giveBack() }
+        let record = try remaining(id, tenant).record
         let pool = services.makePool(for: tenant)
-        defer {
-            pool.close()
-            services.slots.giveBack()
-        }
+        defer { pool.close() }
         let outcome = await withCheckedContinuation { continuation in
             // Held by its attempt.
             _ = WebhookTry(
@@ -242,6 +260,7 @@ public final class WebhookService {
         guard let event, runner.record.stream.position(of: event) == position else {
             throw .noSuchDelivery
         }
+        try requireUsable(runner)
         runner.retry(found)
         try await queues.onDisk.acknowledged()
     }

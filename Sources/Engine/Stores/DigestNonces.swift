@@ -54,12 +54,15 @@ final class DigestNonces {
     ) {
         let newest = newest(old, asker, isProxy)
         guard newest.nonce != new.nonce else { return }
-        let names = [newest, new].map { Name(origin: asker, isProxy: isProxy, nonce: $0.nonce) }
-        var (before, after) = (use(of: names[0]), use(of: names[1]))
-        before.successor = new
-        after.successor = nil  // so that no way leads in a circle
-        uses[names[0]] = before
-        uses[names[1]] = after
+        let pair = [newest, new].map { Name(origin: asker, isProxy: isProxy, nonce: $0.nonce) }
+        // Both come last, so that neither is forgotten for the other.
+        names.removeAll(where: pair.contains)
+        for name in pair {
+            var use = uses[name] ?? Use()
+            use.successor = name == pair[0] ? new : nil  // so that no way leads in a circle
+            uses[name] = use
+            remember(name)
+        }
     }
 
     private func newest(
@@ -75,9 +78,13 @@ final class DigestNonces {
 
     private func use(of name: Name) -> Use {
         if let use = uses[name] { return use }
+        remember(name)
+        return Use()
+    }
+
+    private func remember(_ name: Name) {
         if names.count == DigestNonces.limit { uses[names.removeFirst()] = nil }
         names.append(name)
-        return Use()
     }
 
     private nonisolated static func makeClientNonce() -> String {

@@ -27,8 +27,9 @@ struct Exchange {
     private(set) var origin: WebURL.Origin
     /// What follows when the attempt has ended, if not its answer.
     var nextStep: NextStep?
-    /// Whether the jar and the cache have taken note of the head.
-    var isHeadNoted = false
+    /// Whether the answer was judged, and is the task's: where its head comes once more, behind a
+    /// decision, nothing else may come of it (S-70).
+    var isResult = false
     /// Whether the attempt has brought the head of an answer.
     var hasAnswer = false
     /// How much of the range that the answer has promised is still to come; nil where it has
@@ -78,7 +79,7 @@ struct Exchange {
         number += 1
         self.origin = origin
         nextStep = nil
-        isHeadNoted = false
+        isResult = false
         hasAnswer = false
         missingByteCount = nil
         discardedBytes = 0
@@ -151,9 +152,11 @@ struct Exchange {
         hasAnswer = true
     }
 
-    /// Whether that many more bytes are more than the answer's Content-Range has promised.
-    func exceedsRange(by byteCount: Int) -> Bool {
-        missingByteCount.map { Int64(byteCount) > $0 } ?? false
+    /// What is wrong with that many more bytes, in a sentence: they are more than the answer's
+    /// Content-Range has promised. Nil where nothing is.
+    func fault(with byteCount: Int) -> String? {
+        guard let missing = missingByteCount, Int64(byteCount) > missing else { return nil }
+        return "A range is longer than the server has said."
     }
 
     /// Takes note of what has become of bytes of the body.

@@ -248,6 +248,10 @@ extension SegmentWorker: AttemptObserver {
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let part, let transfer else { return .stop }
         movedAt = common.clock.uptime
+        if let words = exchange.fault(with: bytes.count) {
+            cause = .changed(words)
+            return .stop
+        }
         hasBrought = true
         let taken = transfer.take(bytes, for: part)
         if let pause = taken.pause {

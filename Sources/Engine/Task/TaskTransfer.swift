@@ -329,18 +329,20 @@ extension TaskTransfer: AttemptObserver {
             return .proceed
         }
         let range = reception.download.rangeRequest
-        if !caching.isServing, !exchange.isHeadNoted {
-            exchange.isHeadNoted = true
+        let isNew = !exchange.isResult
+        if isNew, !caching.isServing {
             followUp.route.found()
             if let step = answers.note(head, isWhole: range == nil) { return lead(to: step) }
         }
         let head = caching.shown(head)
-        switch answers.meaning(of: head, timeLeft: timers.timeLeft) {
-        case .result: break
-        case .leadsTo(let step): return lead(to: step)
-        case .fails(let step): return lead(to: step, .stop)
+        if isNew {
+            switch answers.meaning(of: head, timeLeft: timers.timeLeft) {
+            case .result: exchange.isResult = true
+            case .leadsTo(let step): return lead(to: step)
+            case .fails(let step): return lead(to: step, .stop)
+            }
+            upload.tell(.answered(status: head.status))
         }
-        upload.tell(.answered(status: head.status))
         let response = answers.response(head)
         guard let range else { return begin(response) }
         switch reception.goOn(with: range, head, response) {
@@ -383,9 +385,8 @@ extension TaskTransfer: AttemptObserver {
             return pause(.decision)
         }
         if exchange.nextStep != nil { return takeRest(bytes) }
-        if exchange.exceedsRange(by: bytes.count), reception.download.segments == nil {
-            exchange.nextStep = reception.mismatch("A range is longer than the server has said.")
-            return .stop
+        if let words = exchange.fault(with: bytes.count) {
+            return lead(to: reception.mismatch(words), .stop)
         }
         let taken = reception.take(bytes)
         if let step = reception.takeNextStep() { exchange.nextStep = step }
@@ -442,7 +443,10 @@ extension TaskTransfer: AttemptObserver {
             return followUp.tryAgain()
         }
         task.record.metrics.add(end.metrics)
-        if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
+        // An answer that makes no sense ends the others, too: see `FollowUp`.
+        if step == nil, let segments = reception.download.segments {
+            return segments.primaryDidEnd(end)
+        }
         timers.attemptEnded()
         if let question = end.question {
             delegate?.ask(question)

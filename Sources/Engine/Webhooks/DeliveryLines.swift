@@ -42,6 +42,13 @@ struct DeliveryLines {
     /// none.
     var oldest: Int64? { order.first }
 
+    /// Whether an event of its line waits, or is under way; not one that is sent once more.
+    func hasInTurn(_ position: Int64) -> Bool {
+        let place = order.partitioningIndex { $0 >= position }
+        return place < order.count && order[place] == position
+            && !settledOutOfTurn.contains(position)
+    }
+
     // MARK: Coming
 
     /// Takes an event in, behind all that came before it.

@@ -38,6 +38,8 @@ final class WebhookRunner {
     private var health = ReceiverHealth()
     private var waitsForSlot = false
     private var pool: (any ConnectionPool)?
+    /// What was tried before and waits is being given up.
+    private var givingUp: Task<Result<Void, StoreError>, Never>?
     /// Whether it has ended for good.
     private(set) var isOver = false
     private let log = Log("engine.webhooks")
@@ -75,6 +77,7 @@ final class WebhookRunner {
 
     /// Changes the webhook; what it goes on with is up to it.
     func change(_ change: (inout WebhookRecord) -> Void) {
+        guard !isOver else { return }
         let before = record
         state.change { record in
             change(&record)
@@ -94,6 +97,7 @@ final class WebhookRunner {
 
     /// Begins again behind a position: what was delivered after it is delivered once more.
     func replay(after position: Int64) {
+        guard !isOver else { return }
         state.change { $0.cursor = position }
         services.commits.record(.replay(record))
         begin()
@@ -103,11 +107,15 @@ final class WebhookRunner {
     /// Tries an event now that waits, or sends one once more that was settled; `delivery` is what
     /// the store knows of it.
     func retry(_ delivery: DeliveryRecord) {
+        guard !isOver else { return }
         let position = delivery.position
         // Newer than what the store was asked for: it may wait by now, be under way, or be settled.
         let known = reader.outcomes[position]
         if reader.hasOutcomes {
-            guard tries[position] == nil, known != nil || delivery.state != .pending else { return }
+            guard tries[position] == nil else { return }
+            guard known != nil || (delivery.state != .pending && !isInTurn(position)) else {
+                return
+            }
         }
         var newest = known ?? delivery
         newest.state = .pending
@@ -126,11 +134,37 @@ final class WebhookRunner {
         goOn()
     }
 
-    /// Gives up what was tried before and waits: nothing of it is to be told any more.
+    /// Whether an event that nobody has tried is to be sent in its turn, as after a replay.
+    private func isInTurn(_ position: Int64) -> Bool {
+        position > reader.position
+            ? !reader.settled.contains(position) : lines.hasInTurn(position)
+    }
+
+    /// Gives up what was tried before and waits, as long as the webhook is disabled for its
+    /// backlog: nothing of it is to be told any more. Who comes meanwhile waits for the same.
     func giveUpWaiting() async throws(StoreError) {
-        await services.commits.caughtUp()
-        for var delivery in try await WebhookReader.outcomes(of: record, in: services.store).pending
-        {
+        let running = givingUp ?? beginGivingUp()
+        try await running.value.get()
+    }
+
+    private func beginGivingUp() -> Task<Result<Void, StoreError>, Never> {
+        let begun = LoopActor.start { [self] () async -> Result<Void, StoreError> in
+            defer { givingUp = nil }
+            do throws(StoreError) {
+                await services.commits.caughtUp()
+                giveUp(try await WebhookReader.outcomes(of: record, in: services.store).pending)
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        givingUp = begun
+        return begun
+    }
+
+    private func giveUp(_ waiting: [DeliveryRecord]) {
+        guard !isOver, record.disabledReason == .backlog else { return }
+        for var delivery in waiting {
             delivery.state = .failed
             delivery.nextAttemptAt = nil
             services.commits.record(.delivery(delivery))

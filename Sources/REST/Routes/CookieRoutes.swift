@@ -74,7 +74,7 @@ extension Service {
         guard ["utf-8", "us-ascii", nil].contains(call.bodyType?.textEncodingName) else {
             throw ProblemCode.unsupportedMediaType.problem("The file must be UTF-8.")
         }
-        let bytes = try await call.request.body.collect(limit: 1 << 20)
+        let bytes = try await call.collected()
         let now = clock.now
         var stored = 0
         var faults: [NetscapeCookieFile.Fault] = []
@@ -83,6 +83,7 @@ extension Service {
             let file = try await Call.readingThread.run {
                 NetscapeCookieFile(parsing: part.text, at: now, firstLine: part.firstLine)
             }
+            guard call.isWanted else { throw GatewayError.callerIsGone }
             let outcome = try await gateway.memory.importCookies(file, in: session, of: call.tenant)
             stored += outcome.stored
             faults += outcome.faults

@@ -43,7 +43,7 @@ struct InProcessGateway: Sendable {
     static func open(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store = MemoryStore(), key: DataKey = DataKey(),
-        egress: EgressPolicy = EgressPolicy(),
+        egress: EgressPolicy = EgressPolicy(), clock: any Engine.Clock = SystemClock(),
         _ change: @Sendable (inout Service.Options) -> Void = { _ in }
     ) async throws -> InProcessGateway {
         LoopActor.loop.start()
@@ -53,7 +53,8 @@ struct InProcessGateway: Sendable {
         contents.tenants += others.sorted { $0.rawValue < $1.rawValue }.map { tenant in
             TenantRecord(id: tenant, name: "tenant-\(tenant.rawValue)", createdAt: nil)
         }
-        return try await start(principals, in: directory, on: store, contents, key, egress, change)
+        return try await start(
+            principals, in: directory, on: store, contents, key, egress, clock, change)
     }
 
     /// The service of a gateway that nobody calls.
@@ -91,7 +92,7 @@ struct InProcessGateway: Sendable {
     private static func makeParts(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store, _ contents: StoreContents, _ key: DataKey,
-        _ egress: EgressPolicy,
+        _ egress: EgressPolicy, _ clock: any Engine.Clock = SystemClock(),
         _ change: @Sendable (inout Service.Options) -> Void = { _ in }
     ) throws -> (service: Service, engine: Engine.Gateway) {
         let folder = ContentFolder(path: directory.file("content"))
@@ -103,7 +104,7 @@ struct InProcessGateway: Sendable {
             GatewayParts(
                 store: store, transport: transport, digests: digests,
                 sealer: AESGCMSealer(key: key), publicSuffixes: TopLevelSuffixes(),
-                files: files, folder: folder),
+                files: files, folder: folder, clock: clock),
             contents: contents)
         var tokens = TokenTable(digests: digests)
         for (token, principal) in principals { tokens.add(token, for: principal) }
@@ -122,11 +123,11 @@ struct InProcessGateway: Sendable {
     private static func start(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store, _ contents: StoreContents, _ key: DataKey,
-        _ egress: EgressPolicy,
-        _ change: @Sendable (inout Service.Options) -> Void = { _ in }
+        _ egress: EgressPolicy, _ clock: any Engine.Clock,
+        _ change: @Sendable (inout Service.Options) -> Void
     ) throws -> InProcessGateway {
         let (service, engine) = try makeParts(
-            principals, in: directory, on: store, contents, key, egress, change)
+            principals, in: directory, on: store, contents, key, egress, clock, change)
         service.isReady = true
         let arrivals = Arrivals()
         let server = Server(

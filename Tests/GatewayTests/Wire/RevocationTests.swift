@@ -243,6 +243,41 @@ struct RevocationTests {
         }
     }
 
+    @Test(arguments: ["application/json", "text/plain"])
+    func `what a token sends that has expired before the last byte does nothing`(
+        type: String
+    ) async throws {
+        let (owner, clock) = (AccessToken.make(), WallClock())
+        let gateway = try await InProcessGateway.open(
+            [(owner, .operator)], in: try TemporaryDirectory(), clock: clock)
+        let client = TestClient(gateway.endpoint, token: owner.text)
+        let session = try await client.createSession()
+        let expiry = Date(timeIntervalSince1970: Double(clock.now.milliseconds) / 1000 + 60)
+        let doomed = try await client.makeToken(
+            [.sessions], ["expiresAt": .string(expiry.ISO8601Format())])
+        let caller = client.with(token: doomed.text)
+        let body =
+            type == "text/plain"
+            ? Array("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n".utf8)
+            : try TestJSON.cookie("a").text()
+        let connection = try await caller.connect()
+        let count = await gateway.requestCount
+        try await connection.send(
+            Array(
+                caller.requestHead(
+                    "POST", session.path + "/cookies", ["Content-Type": type],
+                    bodyLength: body.count
+                ).utf8) + body.dropLast())
+        try await eventually("the request") { await gateway.requestCount == count + 1 }
+        // Nobody has looked yet whose time is over by now.
+        clock.advance(by: 61)
+        try await connection.send(Array(body.suffix(1)))
+        let answer = try await connection.response(to: "POST")
+        #expect(answer.status == 401 && answer.problem == "unauthenticated")
+        #expect(try await client.get(session.path + "/cookies").json["cookies"] == [])
+        await gateway.close()
+    }
+
     @Test func `a deleted tenant's requests end`() async throws {
         try await withOwner { owner in
             let crowd = try await crowd(of: try await owner.makeTenant("team"))
