@@ -99,7 +99,7 @@ final class CommitQueue {
     var now: CommitMark { CommitMark(self, batch: generation) }
 
     /// Whether the store has everything.
-    var isSettled: Bool { outstanding.batch == nil && outstanding.isEmpty }
+    var isSettled: Bool { !outstanding.isInFlight && outstanding.isEmpty }
 
     /// Whether a change of a task is on its way to the store.
     func owes(_ task: TaskID) -> Bool { outstanding.owes(task) }
@@ -196,7 +196,7 @@ final class CommitQueue {
     // MARK: Commit
 
     private func schedule() {
-        guard !isScheduled, outstanding.batch == nil else { return }
+        guard !isScheduled, !outstanding.isInFlight else { return }
         isScheduled = true
         // What this turn has set off for the next one still comes along: of a task that the cache
         // answers, that is all.
@@ -209,7 +209,7 @@ final class CommitQueue {
     }
 
     private func send() {
-        guard outstanding.batch == nil, stall != .lost else { return }
+        guard !outstanding.isInFlight, stall != .lost else { return }
         let companions = companions
         self.companions = []
         for companion in companions { companion.batchDeparts() }

@@ -17,6 +17,9 @@ struct Outstanding {
     /// Whether nothing is gathered.
     var isEmpty: Bool { gathered.batch.isEmpty }
 
+    /// Whether a batch is on its way. Who asks only for that copies none.
+    var isInFlight: Bool { inFlight != nil }
+
     /// The batch that is on its way.
     var batch: StoreBatch? { inFlight?.batch }
 
