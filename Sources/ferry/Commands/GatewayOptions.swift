@@ -37,13 +37,23 @@ struct GatewayOptions: ParsableArguments {
             valueName: "file"), completion: .file())
     var gatewayKey: String?
 
+    /// What commands leave with that only ask the gateway.
+    static let exitStatus = """
+        Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 the file of --token-file cannot \
+        be read; 64 wrong arguments.
+        """
+
+    /// The options' names, without hyphens.
+    static let names = [
+        "gateway", "token-file", "gateway-ca", "gateway-certificate", "gateway-key",
+    ]
+
     /// The options as they have to be typed for another command, each behind a space.
     var words: String {
-        [
-            ("--gateway", gateway), ("--token-file", tokenFile), ("--gateway-ca", gatewayCA),
-            ("--gateway-certificate", gatewayCertificate), ("--gateway-key", gatewayKey),
-        ]
-        .compactMap { name, value in value.map { " \(name) \(ShellWord.quoted($0))" } }
+        zip(
+            GatewayOptions.names, [gateway, tokenFile, gatewayCA, gatewayCertificate, gatewayKey]
+        )
+        .compactMap { name, value in value.map { " --\(name) \(ShellWord.quoted($0))" } }
         .joined()
     }
 
