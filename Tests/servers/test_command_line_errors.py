@@ -293,6 +293,42 @@ def test_a_url_that_is_refused_keeps_no_other_from_the_queue(user, origin):
     assert wrong.returncode == 3
 
 
+def test_a_url_that_is_refused_keeps_no_other_from_a_background_session(user, origin):
+    (url,) = served(origin, "/one")
+    (user.folder / "list").write_text(f"ftp://host/a\n{url}\n")
+    ended = user.run("get", "--background", "nightly", "--json", "-i", "list")
+    assert ended.returncode == 1
+    refused, left = lines(ended.stdout)
+    assert refused["url"] == "ftp://host/a" and left["url"] == url
+    assert "ferry: ftp://host/a: " in ended.stderr
+    assert user.run("get", "--task", left["task"]).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["retry"], ["rm"]])
+def test_a_task_that_is_refused_keeps_no_other_from_its_turn(user, origin, words):
+    (url,) = served(origin, "/one")
+    held = Held(origin, "/held")
+    running, ended = user.run("add", held.url, url).stdout.split()
+    assert user.run("watch", "-q", ended).returncode == 0
+    told = user.run(*words, running, ended, "--json")
+    assert told.returncode == 1 and f"ferry: {running}: " in told.stderr
+    refused, done = lines(told.stdout)
+    assert refused["error"]["status"] == 409 and done["id"].startswith("tsk_")
+    # A name that is wrong is told before anything is done.
+    wrong = user.run(*words, running, "tsk_nobodys")
+    assert wrong.returncode == EX_USAGE and "there is no task tsk_nobodys" in wrong.stderr
+    assert running not in wrong.stderr
+    held.gate.set()
+
+
+def test_a_token_that_is_not_there_keeps_no_other_from_being_revoked(user, own):
+    made = user.run("tokens", "add", "--scope", "read").stdout.split()
+    ended = user.run("tokens", "rm", "tok_nobodys", made[0])
+    assert ended.returncode == 1 and "ferry: tok_nobodys: " in ended.stderr
+    assert made[0] not in ended.stderr
+    assert lines(user.run("tokens", "list", "--json").stdout) == [{"tokens": []}]
+
+
 def test_tasks_that_are_removed_are_told_as_json(user, origin):
     one, two = served(origin, "/one", "/two")
     tasks = user.run("add", one, two).stdout.split()

@@ -158,12 +158,46 @@ enum CommandLineIO {
     }
 
     /// As the other one, of work that waits for something else than the gateway.
-    static func run(_ work: () async throws(ClientError) -> Void) async throws {
+    static func run(
+        json: Bool = false, _ work: () async throws(ClientError) -> Void
+    ) async throws {
         do throws(ClientError) {
             try await work()
         } catch {
-            throw tell(error, json: false, about: nil)
+            throw tell(error, json: json, about: nil)
         }
+    }
+
+    /// Does something about each of several things. One that is refused keeps none of the others
+    /// from its turn; what keeps all of them ends it.
+    ///
+    /// - Parameters:
+    ///   - items: the things, in their order.
+    ///   - json: whether each error is told as an object too.
+    ///   - areURLs: whether the things are; then the object names the URL.
+    ///   - showsNames: whether standard error names what an error is about.
+    ///   - name: what a thing is called.
+    ///   - work: what is done.
+    /// - Returns: The first error, whose exit status is that of the command.
+    /// - Throws: `file`: a result that nobody gets is none of the thing's.
+    static func runEach<Item>(
+        of items: [Item], json: Bool = false, areURLs: Bool = false, showsNames: Bool = true,
+        name: (Item) -> String, _ work: (Item) throws(ClientError) -> Void
+    ) throws(ClientError) -> ClientError? {
+        var first: ClientError?
+        for item in items {
+            do throws(ClientError) {
+                try work(item)
+            } catch {
+                if case .file = error { throw error }
+                let name = name(item)
+                if json { try print(error.json(about: areURLs ? name : nil)) }
+                complain(error, about: name, showsURL: showsNames)
+                first = first ?? error
+                guard error.isOfOne else { break }
+            }
+        }
+        return first
     }
 
     private static func tell(

@@ -70,22 +70,13 @@ struct Add: ParsableCommand {
         var failure: ClientError?
         try CommandLineIO.run(json: json, about: download.onlyURL) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
-            for entry in try download.entries() {
-                let url = GivenURL(entry.url).url
-                do throws(ClientError) {
-                    let (added, remarks) = try add(entry, client)
-                    for remark in remarks {
-                        Screen.standardError(environment: [:]).print(DisplayText.line(remark))
-                    }
-                    try CommandLineIO.print(json ? added.json : added.task)
-                } catch {
-                    // A result that nobody gets is none of the URL's.
-                    if case .file = error { throw error }
-                    if json { try CommandLineIO.print(error.json(about: url)) }
-                    CommandLineIO.complain(error, about: url, showsURL: download.isSeveral)
-                    failure = failure ?? error
-                    guard error.isOfOne else { return }
+            failure = try download.runEach(of: download.entries(), json: json) {
+                (entry) throws(ClientError) in
+                let (added, remarks) = try add(entry, client)
+                for remark in remarks {
+                    Screen.standardError(environment: [:]).print(DisplayText.line(remark))
                 }
+                try CommandLineIO.print(json ? added.json : added.task)
             }
         }
         if let failure { throw ExitCode(failure.exitStatus.rawValue) }
@@ -202,13 +193,17 @@ struct Retry: ParsableCommand {
     @OptionGroup var gatewayOptions: GatewayOptions
 
     func run() throws {
+        var failure: ClientError?
         try CommandLineIO.run(json: json) { () throws(ClientError) in
-            let queue = TaskQueue(try gatewayOptions.client(interrupts: .ofProcess()))
-            for name in tasks {
-                let task = try queue.retry(queue.identifier(of: name))
+            let client = try gatewayOptions.client(interrupts: .ofProcess())
+            let ids = try TaskArguments.identifiers(of: tasks, client)
+            failure = try CommandLineIO.runEach(of: ids, json: json, name: \.self) {
+                (id) throws(ClientError) in
+                let task = try TaskQueue(client).retry(id)
                 try CommandLineIO.print(json ? task.json : task.id)
             }
         }
+        if let failure { throw ExitCode(failure.exitStatus.rawValue) }
     }
 }
 
