@@ -438,6 +438,23 @@ def test_errors_as_json_have_their_url(person):
         assert all(each["error"]["exitStatus"] == 1 for each in told)
 
 
+@pytest.mark.parametrize(
+    "words", [["watch"], ["watch", "tsk_1"], ["events"], ["webhooks", "listen"],
+              ["webhooks", "rotate-secret", "whk_1"]]
+)
+def test_whoever_asks_for_json_gets_errors_as_json(person, words):
+    ended = person.run(*words, "--json", "--gateway", "http://127.0.0.1:1", "--token-file", "no")
+    (told,) = lines(ended.stdout)
+    assert told["error"]["exitStatus"] == ended.returncode == 26
+    assert ended.stderr.startswith("ferry: no: ")
+
+
+def test_a_new_secret_of_a_webhook_is_told_as_json(user):
+    made = json.loads(user.run("webhooks", "create", "https://example.com/", "--json").stdout)
+    (told,) = lines(user.run("webhooks", "rotate-secret", made["id"], "--json").stdout)
+    assert told["secret"].startswith("whsec_") and told["secret"] != made["secret"]
+
+
 def test_what_a_command_of_the_users_prints_is_not_mixed_into_json(person, origin):
     (url,) = served(origin, "/a")
     ended = person.run("get", "--json", "--on-complete", "echo done", url)

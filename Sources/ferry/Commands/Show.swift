@@ -62,7 +62,7 @@ struct Events: ParsableCommand {
     }
 
     func run() throws {
-        try CommandLineIO.run { () throws(ClientError) in
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             var scope = EventScope.tenant
             if let session { scope = .session(session) }

@@ -26,7 +26,7 @@ struct Watch: ParsableCommand {
     @OptionGroup var gatewayOptions: GatewayOptions
 
     func run() throws {
-        try CommandLineIO.run { () throws(ClientError) in
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             let environment = CommandLineIO.environment
             var report: ((ServerSentEvent) throws(ClientError) -> Void)?
