@@ -508,6 +508,19 @@ def test_what_is_wrong_in_the_users_defaults_is_told_with_their_file(user, origi
         assert "config.json" not in wrong.stderr
 
 
+def test_the_help_of_every_command_tells_its_exit_statuses(person):
+    def untold(command, *parents):
+        told = [command.get("discussion") or "", *parents]
+        below = [each for each in command.get("subcommands", []) if each["commandName"] != "help"]
+        for each in below:
+            yield from untold(each, *told)
+        if not below and not any("Exit status: 0 " in text for text in told):
+            yield [*command["superCommands"], command["commandName"]]
+
+    root = json.loads(person.run("--experimental-dump-help").stdout)["command"]
+    assert list(untold(root)) == []
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

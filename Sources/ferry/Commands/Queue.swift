@@ -214,8 +214,7 @@ struct Limit: ParsableCommand {
         discussion: """
             It holds for what runs, too, and stays when the gateway is started again.
 
-            Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 the file of \
-            --token-file cannot be read; 64 wrong arguments.
+            \(GatewayOptions.exitStatus)
             """)
 
     @Argument(help: "500k, 5M or 1.5 MB/s; off for no limit (default: show what there is).")

@@ -36,6 +36,9 @@ struct Events: ParsableCommand {
         discussion: """
             Without --session and --task these are the events of all sessions. Nothing is missed \
             while the gateway is started again.
+
+            Exit status: 0 the task has ended; 1 the gateway refused; 3 no gateway; 26 the file of \
+            --token-file cannot be read; 64 wrong arguments; 130 ended by Ctrl-C.
             """)
 
     @Option(help: "Only those of this session.")
@@ -85,6 +88,8 @@ struct Open: ParsableCommand {
         discussion: """
             The address has the token: whoever has it can do everything. It is printed with \
             --print, and where there is no desktop.
+
+            \(GatewayOptions.exitStatus)
             """)
 
     @Flag(help: "Print the address only.")
@@ -114,6 +119,8 @@ struct Completions: ParsableCommand {
             bash:  ferry completions bash > ~/.local/share/bash-completion/completions/ferry
             zsh:   ferry completions zsh > ~/.zfunc/_ferry   (with ~/.zfunc in $fpath)
             fish:  ferry completions fish > ~/.config/fish/completions/ferry.fish
+
+            Exit status: 0 done; 64 wrong arguments.
             """)
 
     @Argument(help: "bash, zsh or fish.")
