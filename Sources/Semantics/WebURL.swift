@@ -55,9 +55,6 @@ public struct WebURL: Hashable, Sendable {
         Origin(scheme: scheme.asciiLowercased, host: host.asciiLowercased, zone: zone, port: port)
     }
 
-    /// Whether the host is an address, so that no name is looked up.
-    public var isLiteral: Bool { IPAddress(host) != nil }
-
     /// Whether the scheme is https.
     public var isSecure: Bool { scheme.equalsIgnoringCase("https") }
 
