@@ -15,9 +15,7 @@ COPY . .
 ARG FERRY_COMMIT=
 # The Swift runtime is linked in and symbols are left out, so that the image needs only C libraries.
 RUN --mount=type=cache,target=/src/.build \
-    make install PREFIX=/usr DESTDIR=/image FERRY_COMMIT="$FERRY_COMMIT" \
-        RELEASE_FLAGS="--static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked \
-            -Xswiftc -Xfrontend -Xswiftc -disable-dynamic-actor-isolation -Xlinker -s"
+    make install PREFIX=/usr DESTDIR=/image FERRY_COMMIT="$FERRY_COMMIT" EXTRA_FLAGS="-Xlinker -s"
 
 FROM debian:bookworm-slim
 RUN apt-get update -q \

@@ -13,6 +13,8 @@ ARGS ?=
 RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked \
     -Xswiftc -Xfrontend -Xswiftc -disable-dynamic-actor-isolation -Xswiftc -use-ld=lld -Xlinker --icf=all \
     -Xlinker -O2 -Xlinker -z -Xlinker pack-relative-relocs
+# What goes with them, for example EXTRA_FLAGS="-Xlinker -s" for a program without symbols.
+EXTRA_FLAGS ?=
 # What `ferry --version` says beside the version; empty where git knows nothing, and then it says "unknown".
 FERRY_COMMIT ?= $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
@@ -39,7 +41,7 @@ run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--p
 
 build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
-	FERRY_COMMIT="$(FERRY_COMMIT)" $(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
+	FERRY_COMMIT="$(FERRY_COMMIT)" $(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS) $(EXTRA_FLAGS)
 
 build-tests: toolchain
 	@.ci/setup test

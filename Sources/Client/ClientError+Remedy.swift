@@ -51,7 +51,8 @@ extension TransferFailure {
             let address = place.flatMap { $0.block } ?? "ADDRESS"
             return """
                 The gateway connects to this machine and private networks only where it is told so: \
-                `ferry serve --allow-destination \(address)` allows it.
+                `ferry serve --allow-destination \(address)` allows it. Or the tenant's own rules \
+                forbid it: `ferry tenants show NAME` has them.
                 """
         case "cannotFindHost" where isOfProxy, "dnsLookupFailed" where isOfProxy:
             return proxy.map { "No proxy is known by the name \($0.host): is it spelt right?" }

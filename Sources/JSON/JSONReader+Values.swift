@@ -45,22 +45,6 @@ extension JSONReader {
         try takeNull() ? nil : try int64(in: range)
     }
 
-    /// Reads a number in `range` or null.
-    ///
-    /// - Throws: `wrongValue` when the value is neither; `malformed`.
-    public mutating func optionalDouble(
-        in range: ClosedRange<Double> = -.greatestFiniteMagnitude ... .greatestFiniteMagnitude
-    ) throws(JSONError) -> Double? {
-        try takeNull() ? nil : try double(in: range)
-    }
-
-    /// Reads `true`, `false` or null.
-    ///
-    /// - Throws: `wrongValue` when the value is neither; `malformed`.
-    public mutating func optionalBool() throws(JSONError) -> Bool? {
-        try takeNull() ? nil : try bool()
-    }
-
     /// Reads a string that is one of the cases of an enumeration.
     ///
     /// - Throws: `wrongValue`, with the list of the cases, when it is none; `malformed`.

@@ -82,6 +82,14 @@ extension Call {
         }
     }
 
+    /// Refuses the field where a creation cannot be repeated: a client that sends one counts on it.
+    func refuseIdempotencyKey() throws(Problem) {
+        guard request.headers.values(of: "idempotency-key").isEmpty else {
+            throw ProblemCode.invalidHeader.problem(
+                "This takes no Idempotency-Key: sent again, it is done again.")
+        }
+    }
+
     /// The request's key; nil without one.
     func idempotencyKey() throws(Problem) -> String? {
         let values = request.headers.values(of: "idempotency-key")

@@ -61,9 +61,6 @@ public struct WebURL: Hashable, Sendable {
         return scheme.isEmpty ? .badURL : .unsupportedURL
     }
 
-    /// Whether the host is an address, so that no name is looked up.
-    public var isLiteral: Bool { IPAddress(host) != nil }
-
     /// Whether the scheme is https.
     public var isSecure: Bool { scheme.equalsIgnoringCase("https") }
 

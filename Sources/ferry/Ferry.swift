@@ -65,7 +65,7 @@ struct Ferry: AsyncParsableCommand {
             among: commandsWithDefaults.map { $0._commandName })
         let options = CommandOptions(describedBy: command._dumpHelp())
         let all = try defaults.applied(to: words, options: options) { given in
-            IdleDefaults.of(given, among: options.names)
+            IdleDefaults.of(command._commandName, given, among: options.names)
         }
         guard all != words else { return words }
         do {

@@ -46,6 +46,23 @@ struct GatewayStatusTests {
         #expect(lines == ["quotas         \(name)  \(shown)"])
     }
 
+    @Test(arguments: [
+        (4096, 495 << 10, "ok", "4.00 KiB, and 495 KiB of log"),
+        (0, 0, "ok", "a database on a server"),
+        (
+            0, 0, "away",
+            "a database on a server; the database cannot be reached, nothing can be noted"
+        ),
+    ])
+    func `the database has a size, unless it is on a server`(
+        _ bytes: Int, _ log: Int, _ state: String, _ shown: String
+    ) throws {
+        let gateway = try Self.json(
+            #"{"store":{"state":"\#(state)","databaseBytes":\#(bytes),"logBytes":\#(log)}}"#)
+        let lines = GatewayStatus(gateway, usage: nil, of: "http://gw").lines
+        #expect(lines.contains { $0.hasPrefix("store ") && $0.hasSuffix("  \(shown)") })
+    }
+
     @Test func `quotas that are not set are left out, and without any of them all is as ever`()
         throws
     {

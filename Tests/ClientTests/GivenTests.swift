@@ -69,6 +69,18 @@ struct GivenTests {
         #expect(GivenDigest.digits(in: "It is sha-256=:AAAA:, or sha-256=, or md5=:AAAA:.") == nil)
     }
 
+    @Test func `what opens a forbidden destination is told, and who else may forbid it`() {
+        let failure = TransferFailure(
+            domain: "FerryErrorDomain", code: 1, name: "destinationDenied",
+            message: "The gateway's policy does not allow this destination.")
+        let remedy = ClientError.transferFailed(failure).remedy(for: "http://127.0.0.1:1/a") ?? ""
+        #expect(remedy.contains("`ferry serve --allow-destination 127.0.0.1/32`"))
+        // An address that is allowed already is forbidden by these.
+        #expect(
+            remedy.hasSuffix(
+                "the tenant's own rules forbid it: `ferry tenants show NAME` has them."))
+    }
+
     @Test func `a list has a URL on each line, and mirrors behind tabs`() throws {
         let folder = try TemporaryDirectory()
         let text = "# mine\r\nhttp://h/a\thttp://i/a \n\n  http://h/b\n"

@@ -20,9 +20,4 @@ struct WebURLTests {
             string: "+", scheme: "https", host: "example.com", port: 443, path: "/x", query: "y")
         #expect(other.origin == base.origin)
     }
-
-    @Test(arguments: [("example.com", false), ("127.0.0.1", true), ("::1", true), ("1.2.3", false)])
-    func `an address is told from a name`(host: String, isLiteral: Bool) {
-        #expect(url(host).isLiteral == isLiteral)
-    }
 }

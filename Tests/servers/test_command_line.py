@@ -443,6 +443,21 @@ def test_defaults_that_mean_nothing_beside_what_is_typed_do_not_count(user, orig
     assert request["X-Typed"] == "1" and request["X-Default"] is None
 
 
+def test_a_session_by_default_is_not_meant_where_a_task_is_typed(user, own, origin):
+    held = Held(origin, "/held")
+    task = user.run("add", held.url).stdout.strip()
+    own.client.patch(f"/v1/tasks/{task}", json={"maximumBytesPerSecond": 5000})
+    session = {"json": True, "session": "shared"}
+    user.configure(json.dumps({"events": session, "limit": session}))
+    limit = user.run("limit", "--task", task)
+    held.gate.set()
+    assert limit.returncode == 0, limit.stderr
+    assert json.loads(limit.stdout) == {"maximumBytesPerSecond": 5000}
+    shown = user.run("events", "--task", task)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout.splitlines()[-1])["event"] == "task.didComplete"
+
+
 # A gateway that is killed
 
 

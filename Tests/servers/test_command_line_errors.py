@@ -293,6 +293,42 @@ def test_a_url_that_is_refused_keeps_no_other_from_the_queue(user, origin):
     assert wrong.returncode == 3
 
 
+def test_a_url_that_is_refused_keeps_no_other_from_a_background_session(user, origin):
+    (url,) = served(origin, "/one")
+    (user.folder / "list").write_text(f"ftp://host/a\n{url}\n")
+    ended = user.run("get", "--background", "nightly", "--json", "-i", "list")
+    assert ended.returncode == 1
+    refused, left = lines(ended.stdout)
+    assert refused["url"] == "ftp://host/a" and left["url"] == url
+    assert "ferry: ftp://host/a: " in ended.stderr
+    assert user.run("get", "--task", left["task"]).returncode == 0
+
+
+@pytest.mark.parametrize("words", [["retry"], ["rm"]])
+def test_a_task_that_is_refused_keeps_no_other_from_its_turn(user, origin, words):
+    (url,) = served(origin, "/one")
+    held = Held(origin, "/held")
+    running, ended = user.run("add", held.url, url).stdout.split()
+    assert user.run("watch", "-q", ended).returncode == 0
+    told = user.run(*words, running, ended, "--json")
+    assert told.returncode == 1 and f"ferry: {running}: " in told.stderr
+    refused, done = lines(told.stdout)
+    assert refused["error"]["status"] == 409 and done["id"].startswith("tsk_")
+    # A name that is wrong is told before anything is done.
+    wrong = user.run(*words, running, "tsk_nobodys")
+    assert wrong.returncode == EX_USAGE and "there is no task tsk_nobodys" in wrong.stderr
+    assert running not in wrong.stderr
+    held.gate.set()
+
+
+def test_a_token_that_is_not_there_keeps_no_other_from_being_revoked(user, own):
+    made = user.run("tokens", "add", "--scope", "read").stdout.split()
+    ended = user.run("tokens", "rm", "tok_nobodys", made[0])
+    assert ended.returncode == 1 and "ferry: tok_nobodys: " in ended.stderr
+    assert made[0] not in ended.stderr
+    assert lines(user.run("tokens", "list", "--json").stdout) == [{"tokens": []}]
+
+
 def test_tasks_that_are_removed_are_told_as_json(user, origin):
     one, two = served(origin, "/one", "/two")
     tasks = user.run("add", one, two).stdout.split()
@@ -402,6 +438,23 @@ def test_errors_as_json_have_their_url(person):
         assert all(each["error"]["exitStatus"] == 1 for each in told)
 
 
+@pytest.mark.parametrize(
+    "words", [["watch"], ["watch", "tsk_1"], ["events"], ["webhooks", "listen"],
+              ["webhooks", "rotate-secret", "whk_1"]]
+)
+def test_whoever_asks_for_json_gets_errors_as_json(person, words):
+    ended = person.run(*words, "--json", "--gateway", "http://127.0.0.1:1", "--token-file", "no")
+    (told,) = lines(ended.stdout)
+    assert told["error"]["exitStatus"] == ended.returncode == 26
+    assert ended.stderr.startswith("ferry: no: ")
+
+
+def test_a_new_secret_of_a_webhook_is_told_as_json(user):
+    made = json.loads(user.run("webhooks", "create", "https://example.com/", "--json").stdout)
+    (told,) = lines(user.run("webhooks", "rotate-secret", made["id"], "--json").stdout)
+    assert told["secret"].startswith("whsec_") and told["secret"] != made["secret"]
+
+
 def test_what_a_command_of_the_users_prints_is_not_mixed_into_json(person, origin):
     (url,) = served(origin, "/a")
     ended = person.run("get", "--json", "--on-complete", "echo done", url)
@@ -453,6 +506,19 @@ def test_what_is_wrong_in_the_users_defaults_is_told_with_their_file(user, origi
     assert wrong.returncode == EX_USAGE
     if "get" in text:
         assert "config.json" not in wrong.stderr
+
+
+def test_the_help_of_every_command_tells_its_exit_statuses(person):
+    def untold(command, *parents):
+        told = [command.get("discussion") or "", *parents]
+        below = [each for each in command.get("subcommands", []) if each["commandName"] != "help"]
+        for each in below:
+            yield from untold(each, *told)
+        if not below and not any("Exit status: 0 " in text for text in told):
+            yield [*command["superCommands"], command["commandName"]]
+
+    root = json.loads(person.run("--experimental-dump-help").stdout)["command"]
+    assert list(untold(root)) == []
 
 
 @pytest.mark.parametrize(

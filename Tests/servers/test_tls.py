@@ -125,6 +125,24 @@ def test_ferry_certificate_makes_what_curl_and_ferry_trust(folder, secure, tmp_p
     assert (person.folder / "file").read_bytes() == b"content"
 
 
+def test_a_users_defaults_for_a_gateway_hold_where_a_task_is_typed(
+    folder, secure, tmp_path, origin
+):
+    origin.on("/left", Answer(b"content"))
+    person = Person(tmp_path, FERRY_TOKEN=token(secure))
+    gateway = {
+        "gateway": f"https://localhost:{port(secure)}", "gatewayCa": folder["authority.pem"],
+    }
+    person.configure(json.dumps({"get": gateway, "events": gateway, "limit": gateway}))
+    left = person.run("get", "--background", "left", "--json", origin.url("/left"))
+    assert left.returncode == 0, left.stderr
+    task = json.loads(left.stdout)["task"]
+    for words in [["limit"], ["events"], ["get"]]:
+        ended = person.run(*words, "--task", task)
+        assert ended.returncode == 0, ended.stderr
+    assert (person.folder / "left").read_bytes() == b"content"
+
+
 def test_commands_on_the_machine_know_the_gateway_by_its_key(folder, secure, tmp_path):
     own = {"HOME": str(secure.folder), "XDG_RUNTIME_DIR": str(secure.folder)}
     ended = Person(tmp_path, **own | {"PATH": os.environ["PATH"]}).run("status", "--json")

@@ -2,7 +2,7 @@
 
 const advice = {
   destinationDenied:
-    "Ferry was started without permission for this address. Its operator can allow it: ferry serve --allow-destination ADDRESS (for example 192.168.1.0/24).",
+    "Ferry was started without permission for this address. Its operator can allow it: ferry serve --allow-destination ADDRESS (for example 192.168.1.0/24). Or your tenant's own rules forbid it.",
   digestMismatch: "The file is not the one that was expected: it has changed, or was damaged on the way. Compare the checksum with the publisher's, then retry.",
   cannotFindHost: "Check the spelling of the host name. If it is right, the gateway's DNS does not know it.",
   dnsLookupFailed: "The gateway's DNS did not answer. Try again in a moment.",
@@ -31,7 +31,7 @@ const advice = {
   clientCertificateRejected: "The server does not accept this client certificate.",
   clientCertificateRequired: "The server wants a client certificate: use a session that asks for challenges, and answer with the file.",
   backgroundSessionWasDisconnected: "The gateway stopped meanwhile. Retry starts it again; background sessions go on by themselves.",
-  dataLengthExceedsMaximum: "The content is longer than the limit.",
+  dataLengthExceedsMaximum: "The body is longer than was announced, or belongs to a HEAD request, which has none.",
   fileDoesNotExist: "The file to upload is not there any more. Choose it again.",
   cannotCreateFile: "The gateway could not write the file: look for room and permissions on its machine.",
   fileOutsideSafeArea: "Ferry saves nothing by way of a link or below a file. Start it anew with another path, or have the gateway's operator look at the folder.",

@@ -90,8 +90,11 @@ public struct GatewayStatus: Sendable {
 
     private var store: String {
         let store = json["store"]
-        let size = Figures.size(store?["databaseBytes"]?.int64 ?? 0)
+        let bytes = store?["databaseBytes"]?.int64 ?? 0
         let log = Figures.size(store?["logBytes"]?.int64 ?? 0)
+        // Of one on a server the gateway knows no size.
+        let place =
+            bytes == 0 ? "a database on a server" : "\(Figures.size(bytes)), and \(log) of log"
         let words =
             switch store?["state"]?.string {
             case "ok": ""
@@ -100,7 +103,7 @@ public struct GatewayStatus: Sendable {
             case "away": "; the database cannot be reached, nothing can be noted"
             case let other: "; \(other ?? "unknown")"
             }
-        return "\(size), and \(log) of log\(words)"
+        return place + words
     }
 
     private var disk: String {

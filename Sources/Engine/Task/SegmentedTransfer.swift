@@ -88,9 +88,6 @@ final class SegmentedTransfer {
             askedEnd: streamsToEnd ? plan.total : end)
     }
 
-    /// Whether the task's own attempt has something to fetch.
-    var hasPrimary: Bool { primary != nil }
-
     /// What has come, in order.
     var received: [Range<Int64>] { plan.received }
 

@@ -20,8 +20,9 @@ struct BackUp: ParsableCommand {
 
             Hard links and reflinks lie on the same disk: for its loss, copy the backup elsewhere.
 
-            Exit status: 0 done; 64 wrong arguments; 66 no such data directory; 73 the folder is not \
-            empty or cannot be made; 74 the disk failed or is full; 75 the key is being changed.
+            Exit status: 0 done; 64 wrong arguments; 65 the database is damaged; 66 no such data \
+            directory; 73 the folder is not empty or cannot be made; 74 the disk failed or is full; 75 \
+            the key is being changed; 78 contents are elsewhere, or the key file is none.
             """)
 
     @Argument(help: "The folder to make; it must not exist, or be empty.", completion: .directory)

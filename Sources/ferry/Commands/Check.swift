@@ -17,8 +17,9 @@ struct Check: ParsableCommand {
             Name the key as `ferry serve` is told: nothing, --key-file or FERRY_KEY.
 
             Exit status: 0 no damage; 1 damage, with --repair too; 64 wrong arguments; 65 the database \
-            is missing or cannot be repaired; 66 no such data directory or key file; 74 the disk failed \
-            or is full; 75 a gateway runs; 78 the key is not the one that the data are sealed with.
+            is missing or cannot be repaired; 66 no such data directory or key file; 73 the data \
+            directory cannot be written; 74 the disk failed or is full; 75 a gateway runs; 78 the key is \
+            not the one that the data are sealed with, or contents are elsewhere.
             """)
 
     @Argument(

@@ -6,7 +6,8 @@ internal import JSON
 /// `ferry decisions`: lists what tasks ask and nobody has answered.
 struct Decisions: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List what tasks ask, for `ferry answer`.")
+        abstract: "List what tasks ask, for `ferry answer`.",
+        discussion: GatewayOptions.exitStatus)
 
     @Argument(help: "A session's id (default: all sessions).")
     var session: String?

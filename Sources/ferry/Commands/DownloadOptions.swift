@@ -70,6 +70,18 @@ struct DownloadOptions: ParsableArguments {
     /// The URL where there can be no other one.
     var onlyURL: String? { isSeveral ? nil : urls.first.map { GivenURL($0).url } }
 
+    /// Does something about each URL; one that is refused keeps none of the others from its turn.
+    ///
+    /// - Returns, throws: as `CommandLineIO.runEach`.
+    func runEach(
+        of entries: [URLList.Entry], json: Bool,
+        _ work: (URLList.Entry) throws(ClientError) -> Void
+    ) throws(ClientError) -> ClientError? {
+        try CommandLineIO.runEach(
+            of: entries, json: json, areURLs: true, showsNames: isSeveral,
+            name: { GivenURL($0.url).url }, work)
+    }
+
     /// Whether anything is said of the request.
     var describesRequest: Bool {
         checksum != nil || connections != nil || !mirror.isEmpty || cachePolicy != nil

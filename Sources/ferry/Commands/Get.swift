@@ -34,7 +34,8 @@ struct Get: ParsableCommand {
             With --background the command returns at once, and the gateway, which must be there, \
             fetches by itself, whatever happens to the network and to it; the command says how to \
             follow that, and how to fetch the file: by --task, which also waits. A task that is \
-            interrupted then, or fails, stays.
+            interrupted then, or fails, stays. A URL that the gateway refuses is named, and keeps none \
+            of the others from being left to it.
 
             \(AuthenticationOptions.discussion)
 
@@ -298,12 +299,14 @@ extension Get {
 
     /// Returns as soon as the gateway has the tasks for good.
     private func enqueue(in session: String) throws {
+        var failure: ClientError?
         try CommandLineIO.run(json: options.json, about: download.onlyURL) {
             () throws(ClientError) in
             let client = try options.gateway.client(interrupts: .ofProcess())
             let entries = URLList.unique(try download.entries())
             let board = options.console(canAsk: false).board
-            for entry in entries {
+            failure = try download.runEach(of: entries, json: options.json) {
+                (entry) throws(ClientError) in
                 let order = try order(entry, canAsk: false, board: board)
                 guard order.delegate == DelegateSettings() else {
                     throw .badArgument("--background goes without a user in the URL")
@@ -316,6 +319,7 @@ extension Get {
                 }
             }
         }
+        if let failure { throw ExitCode(failure.exitStatus.rawValue) }
     }
 
     /// Both commands are as they have to be typed.

@@ -4,7 +4,8 @@ internal import Client
 /// `ferry health`: tells whether the gateway is alive; what the image's health check runs.
 struct Health: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Tell whether the gateway is alive: exit status 0 if it is, else 1.")
+        abstract: "Tell whether the gateway is alive.",
+        discussion: "Exit status: 0 it is; 1 it is not, or cannot be asked; 64 wrong arguments.")
 
     @OptionGroup var gatewayOptions: GatewayOptions
 

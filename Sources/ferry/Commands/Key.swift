@@ -36,8 +36,8 @@ struct Key: ParsableCommand {
                 those downloads begin anew.
 
                 Exit status: 0 done; 64 wrong arguments; 65 the database is missing or damaged; 66 no \
-                such data directory or key file; 69 no connection to the server; 74 the disk or the \
-                server failed or is full; 75 a gateway runs; 78 the key is not the one that the data \
+                such data directory or key file; 69 no connection to the server; 73 the data \
+                directory cannot be written; 74 the disk or the server failed or is full; 75 a gateway runs; 78 the key is not the one that the data \
                 are sealed with, or is no key, or there are two.
                 """)
 

@@ -30,9 +30,9 @@ struct Migrate: ParsableCommand {
 
             Exit status: 0 done; 64 wrong arguments; 65 the database is missing or damaged, or contents are \
             missing, see `ferry check`, or others have contents in the place; 66 no such data directory or \
-            key file; 69 no connection to the server, or the place cannot be used; 74 the disk or the server \
-            failed, or the database there is not empty; 75 a gateway runs; 78 the key is not the one that the \
-            data are sealed with.
+            key file; 69 no connection to the server, or the place cannot be used; 73 the data directory \
+            cannot be written; 74 the disk or the server failed, or the database there is not empty; 75 a \
+            gateway runs; 78 the key is not the one that the data are sealed with.
             """)
 
     @Argument(

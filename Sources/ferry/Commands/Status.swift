@@ -10,8 +10,7 @@ struct Status: ParsableCommand {
             the scope admin. With any token, the quotas of its tenant that are set are shown beside \
             what is used of them; from nine tenths on, and at the limit, a line says so.
 
-            Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 the file of \
-            --token-file cannot be read; 64 wrong arguments.
+            \(GatewayOptions.exitStatus)
             """)
 
     @Flag(

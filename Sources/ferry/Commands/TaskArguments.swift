@@ -25,14 +25,18 @@ struct TaskArguments: ParsableArguments {
     func identifiers(
         _ client: GatewayClient, states: String
     ) throws(ClientError) -> [String] {
-        guard tasks.isEmpty else {
-            return try tasks.map { (name) throws(ClientError) in
-                try TaskQueue(client).identifier(of: name)
-            }
-        }
+        guard tasks.isEmpty else { return try TaskArguments.identifiers(of: tasks, client) }
         return try client.tasks(states: states)
             .map { (json) throws(ClientError) in try RemoteTask(json) }
             .filter { session == nil || $0.session == session }.map(\.id)
+    }
+
+    /// The ids of tasks that a user has named. All are looked up before anything is done to one of
+    /// them: where a name is wrong nothing is done, and what is done makes no name another's.
+    static func identifiers(
+        of names: [String], _ client: GatewayClient
+    ) throws(ClientError) -> [String] {
+        try names.map { (name) throws(ClientError) in try TaskQueue(client).identifier(of: name) }
     }
 }
 
@@ -43,8 +47,8 @@ struct TaskChangeOptions: ParsableArguments {
 
     @OptionGroup var gatewayOptions: GatewayOptions
 
-    /// Does something to each task, and prints it as it is then, or that it is no more; a refusal
-    /// does not keep the others from their turn.
+    /// Does something to each task, and prints it as it is then, or that it is no more; one that is
+    /// refused does not keep the others from their turn.
     func each(
         _ arguments: TaskArguments, states: String,
         _ change: (TaskQueue, String) throws(ClientError) -> RemoteTask?
@@ -52,21 +56,16 @@ struct TaskChangeOptions: ParsableArguments {
         var failure: ClientError?
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
-            for id in try arguments.identifiers(client, states: states) {
-                do throws(ClientError) {
-                    if let task = try change(TaskQueue(client), id) {
-                        try CommandLineIO.print(json ? task.json : TaskTable.summary(task))
-                    } else if json {
-                        try CommandLineIO.print(members: {
-                            $0.member("id", id)
-                            $0.member("deleted", true)
-                        })
-                    }
-                } catch {
-                    guard case .refused = error else { throw error }
-                    if json { try CommandLineIO.print(error.json(about: nil)) }
-                    CommandLineIO.complain(error, about: id, showsURL: true)
-                    failure = failure ?? error
+            let ids = try arguments.identifiers(client, states: states)
+            failure = try CommandLineIO.runEach(of: ids, json: json, name: \.self) {
+                (id) throws(ClientError) in
+                if let task = try change(TaskQueue(client), id) {
+                    try CommandLineIO.print(json ? task.json : TaskTable.summary(task))
+                } else if json {
+                    try CommandLineIO.print(members: {
+                        $0.member("id", id)
+                        $0.member("deleted", true)
+                    })
                 }
             }
         }
@@ -74,7 +73,10 @@ struct TaskChangeOptions: ParsableArguments {
     }
 
     static let discussion = """
-        Exit status: 0 done; 1 the gateway refused, for one of them at least; 3 no gateway; 26 the \
-        file of --token-file cannot be read; 64 wrong arguments.
+        A task that is refused keeps none of the others from its turn: it is named, and the exit \
+        status is that of the first one. Where there is no task of a name nothing is done.
+
+        Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 the file of --token-file cannot \
+        be read; 64 there is no such task, several begin so, or wrong arguments.
         """
 }

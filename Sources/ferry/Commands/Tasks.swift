@@ -5,7 +5,8 @@ internal import JSON
 /// `ferry tasks`: lists tasks.
 struct Tasks: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "List the gateway's tasks; only outstanding ones unless told otherwise.")
+        abstract: "List the gateway's tasks; only outstanding ones unless told otherwise.",
+        discussion: GatewayOptions.exitStatus)
 
     @Flag(help: "Completed ones too.")
     var all = false

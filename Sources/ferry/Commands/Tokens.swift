@@ -91,7 +91,11 @@ struct Tokens: ParsableCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
-            abstract: "Revoke tokens: they let nobody in from then on, and their streams end.")
+            abstract: "Revoke tokens: they let nobody in from then on, and their streams end.",
+            discussion: """
+                One that is refused keeps none of the others from being revoked: it is named, and the \
+                exit status is that of the first one.
+                """)
 
         @Argument(help: "The tokens: tok_….")
         var tokens: [String]
@@ -99,10 +103,15 @@ struct Tokens: ParsableCommand {
         @OptionGroup var gatewayOptions: GatewayOptions
 
         func run() throws {
+            var failure: ClientError?
             try CommandLineIO.run { () throws(ClientError) in
                 let client = try gatewayOptions.client()
-                for token in tokens { try client.deleteToken(token) }
+                failure = try CommandLineIO.runEach(of: tokens, name: \.self) {
+                    (token) throws(ClientError) in
+                    try client.deleteToken(token)
+                }
             }
+            if let failure { throw ExitCode(failure.exitStatus.rawValue) }
         }
     }
 

@@ -6,12 +6,16 @@ struct Watch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show live what a task does, or all tasks.",
         discussion: """
-            With a task, it ends with the task, and its exit status tells how the task ended, as \
-            that of `ferry get` does. Without one, it goes on until q or Ctrl-C.
+            With a task, it ends with the task. Without one, it goes on until q or Ctrl-C.
 
             On a terminal each task that has not ended has a row, and leaves a line when it ends. \
             The arrows (or j, k) select one; p suspends it, r resumes it, c cancels it, / filters by \
             what the id, the URL or the file's name have in them, Esc ends that.
+
+            Exit status: 0 the task has succeeded, or q was pressed; 1 the gateway refused; 3 no \
+            gateway; 4 the task failed; 5 it was cancelled; 22 the server answered 400 or more; 26 the \
+            file of --token-file cannot be read; 64 there is no such task, several begin so, or wrong \
+            arguments; 130 ended by Ctrl-C.
             """)
 
     @Argument(help: "A task's id (default: all tasks).")
@@ -26,7 +30,7 @@ struct Watch: ParsableCommand {
     @OptionGroup var gatewayOptions: GatewayOptions
 
     func run() throws {
-        try CommandLineIO.run { () throws(ClientError) in
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             let environment = CommandLineIO.environment
             var report: ((ServerSentEvent) throws(ClientError) -> Void)?

@@ -205,11 +205,15 @@ struct Webhooks: ParsableCommand {
 
         @OptionGroup var target: Target
 
+        @Flag(help: "Print the webhook, with the secret, as one JSON object.")
+        var json = false
+
         @OptionGroup var gatewayOptions: GatewayOptions
 
         func run() throws {
-            try CommandLineIO.run { () throws(ClientError) in
+            try CommandLineIO.run(json: json) { () throws(ClientError) in
                 let webhook = try gatewayOptions.client().rotateWebhookSecret(target.webhook)
+                if json { return try CommandLineIO.print(webhook) }
                 try CommandLineIO.print(webhook["secret"]?.string ?? "")
             }
         }

@@ -81,8 +81,13 @@ struct GatewayProcess {
         // First of all: it takes what would open other doors out of the environment.
         let transport = CurlTransport(GatewayProcess.curlSettings(settings))
         // Before anything is touched: a mistake in it is the operator's most likely one.
-        certificate = try settings.tls.map { files throws(TLSFileError) in
-            try ServedCertificate(files)
+        // One that has stood by has read it, and goes on looking at its files.
+        if let standBy {
+            certificate = standBy.certificate
+        } else {
+            certificate = try settings.tls.map { files throws(TLSFileError) in
+                try ServedCertificate(files)
+            }
         }
         let digests = SHADigests()
         let content = folder.contents

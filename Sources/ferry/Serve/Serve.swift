@@ -12,6 +12,14 @@ struct Serve: ParsableCommand {
             FERRY_DATA_DIRECTORY), or as a member of a JSON object in the file that --configuration \
             names ("dataDirectory"). The command line outranks the environment, and that the file. \
             Options that repeat take commas in the environment and arrays in the file.
+
+            Exit status: 0 ended by SIGTERM or SIGINT; 64 wrong arguments; 65 the database or contents \
+            are missing or damaged, or are of another gateway; 66 a file cannot be read; 69 no \
+            connection to the server of --store, or the place of --contents cannot be used; 73 a file \
+            or the data directory cannot be made or written; 74 the disk or the server failed, the \
+            address cannot be listened on, or another gateway has taken the database over; 75 another \
+            gateway uses the data directory; 78 what the configuration says, a key or a certificate \
+            cannot be used.
             """)
 
     @Option(help: "The address to listen on (default: 127.0.0.1).")

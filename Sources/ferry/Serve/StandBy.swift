@@ -16,7 +16,8 @@ final class StandBy {
     private(set) var port: UInt16
     private let settings: ServeSettings
     private let sealer: AESGCMSealer
-    private let certificate: ServedCertificate?
+    /// What TLS is spoken with, where it is; the gateway goes on with it when it serves.
+    let certificate: ServedCertificate?
     private let wait = DatabaseWait()
     private let thread = FileThreads(count: 1)
     private var door: Server?

@@ -29,7 +29,7 @@ extension Webhooks {
 
         func run() async throws {
             LoopActor.loop.start()
-            try await CommandLineIO.run { () async throws(ClientError) in
+            try await CommandLineIO.run(json: json) { () async throws(ClientError) in
                 let printsJSON = json
                 let receiver = await WebhookReceiver { (message) throws(ClientError) in
                     try Listen.show(message, asJSON: printsJSON)

@@ -173,6 +173,34 @@ struct StandByTests {
         }
     }
 
+    @Test func `one certificate is looked at, before its turn and after`() async throws {
+        let made = home.file("tls")
+        let maker = try ChildProcess(
+            RunningGateway.executable, ["certificate", "127.0.0.1", "--directory", made],
+            environment: [:])
+        #expect(try await maker.waitForExit() == .status(0))
+        // Whoever looks at it says so.
+        #expect(chmod(made + "/gateway.key", 0o644) == 0)
+        try await withServe { serve in
+            let first = try await serve.with(["--data-directory", home.file("first")]).ready()
+            let next = try await serve.with([
+                "--data-directory", home.file("next"), "--stand-by", "--tls-certificate",
+                made + "/gateway.pem", "--tls-key", made + "/gateway.key",
+            ]).standing()
+            first.process.terminate()
+            #expect(try await first.process.waitForExit() == .status(0))
+            _ = try await next.process.waitForLine { $0.hasPrefix("Ferry listens on https") }
+            next.process.send(SIGHUP)
+            try await eventually("it to read the certificate") {
+                next.process.errorText.contains("the certificate was read again")
+            }
+            next.process.terminate()
+            #expect(try await next.process.waitForExit() == .status(0))
+            let told = next.process.errorText.components(separatedBy: "can read the private key")
+            #expect(told.count == 2)
+        }
+    }
+
     @Test func `what it lacks is said at its start`() async throws {
         let refusal = try await Serve(arguments: ["--stand-by"], home: home).refusal()
         #expect(refusal.exit == .status(64))
