@@ -114,6 +114,23 @@ struct SavingTests {
         folders.goOn()
     }
 
+    @Test @LoopActor
+    func `a content that the store cannot read is not said to be gone`() async throws {
+        let folders = SlowFolders()
+        folders.holdsStaging = true
+        let (harness, task) = try await saving(in: folders)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        await harness.quiet()
+        let next = try await harness.crash(saveFolders: SlowFolders())
+        await next.gateway.start()
+        next.store.refuseReads(with: .failed("the disk"))
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        let error = try #require(try await next.finished(task).error)
+        #expect(error.code == -3003 && error.message.contains("it cannot be read"))
+        #expect(error.underlying == nil)
+        folders.goOn()
+    }
+
     @Test(arguments: [nil, SaveFault.exists]) @LoopActor
     func `who cancels while the file gets its name comes too late, whatever comes of it`(
         fault: SaveFault?

@@ -65,6 +65,8 @@ public enum SaveFault: Error, Sendable, Equatable {
     /// Something on the path is no folder, or is a symbolic link.
     case notAFolder
     case noRoom
+    /// The content cannot be read where it is.
+    case unreadable(StoreError)
     case file(FileError)
 
     /// What the task fails with.
@@ -86,6 +88,10 @@ public enum SaveFault: Error, Sendable, Equatable {
             .url(
                 .cannotWriteToFile,
                 message: "The disk of the folder \(destination.folder) has no room for the file.")
+        case .unreadable:
+            .url(
+                .cannotWriteToFile,
+                message: "The content cannot be saved at \(place): it cannot be read.")
         case .file(let error):
             .url(
                 .cannotWriteToFile,

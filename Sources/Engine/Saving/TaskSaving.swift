@@ -174,20 +174,25 @@ final class TaskSaving {
         if let bytes { return .bytes(bytes) }
         let id = task.record.id
         guard let content = task.record.content, content.length > 0 else { return .bytes([]) }
+        if content.place == .store { return .bytes(try await storedBytes()) }
+        if let file = task.session.unnamedFiles[id] {
+            return .content(task.services.spools.open(file, length: content.length), nil)
+        }
         do {
-            if content.place == .store {
-                let commits = task.session.commits
-                if let bytes = commits.contentAtHand(of: id) { return .bytes(bytes) }
-                if let bytes = try await commits.store.content(of: id) { return .bytes(bytes) }
-            } else if let file = task.session.unnamedFiles[id] {
-                return .content(task.services.spools.open(file, length: content.length), nil)
-            } else {
-                return .content(
-                    try await task.services.contents.openKnown(task.record.contentName),
-                    .task(id))
-            }
+            return .content(
+                try await task.services.contents.openKnown(task.record.contentName), .task(id))
         } catch {
-            // Said below: the content is not there.
+            throw .file(error as? FileError ?? FileError("open", code: EIO))
+        }
+    }
+
+    private func storedBytes() async throws(SaveFault) -> [UInt8] {
+        let commits = task.session.commits
+        if let bytes = commits.contentAtHand(of: task.record.id) { return bytes }
+        do throws(StoreError) {
+            if let bytes = try await commits.store.content(of: task.record.id) { return bytes }
+        } catch {
+            throw .unreadable(error)
         }
         throw .file(FileError("open", code: ENOENT))
     }
