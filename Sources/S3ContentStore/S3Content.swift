@@ -25,7 +25,7 @@ final class S3Content: OpenContent {
     @LoopActor
     final class Window {
         let range: Range<Int64>
-        fileprivate let bytes: Task<[UInt8], any Error>
+        nonisolated fileprivate let bytes: Task<[UInt8], any Error>
         fileprivate weak var content: S3Content?
         /// What came; nil while it is on its way.
         fileprivate(set) var arrived: [UInt8]?
@@ -173,7 +173,11 @@ final class S3Content: OpenContent {
     private func arrival(of window: Window) async throws -> [UInt8] {
         do {
             defer { window.usedAt = .now }
-            return try await window.bytes.value
+            return try await withTaskCancellationHandler {
+                try await window.bytes.value
+            } onCancel: {
+                window.bytes.cancel()
+            }
         } catch {
             windows.removeAll { $0 === window }
             throw error

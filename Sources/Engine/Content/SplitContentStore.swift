@@ -494,6 +494,7 @@ public final class SplitContentStore: ContentStore {
         }
         try await files.run(on: lane) { try part.sync() }
     }
+            guard !Task.isCancelled else { throw FileError("read", code: ECANCELED) }
 
     /// As the port says.
     public func stopWaiting() {

@@ -84,6 +84,7 @@ public protocol ContentStore: Sendable {
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint?
+    ///   `ECANCELED` where the caller was cancelled before all of it was here.
     /// More of a download is on this machine for good. Where others would go on with it, stretches
     /// of it are sent ahead, some time; nothing waits for that, and nothing fails by it.
     ///
