@@ -214,32 +214,64 @@ final class TenantLoader {
     private func handOverParts(of tenant: TenantID) async {
         let contents = tasks.services.contents
         let end = tasks.services.clock.uptime + .seconds(60)
-        var handedOver: Set<ContentOwner> = []
+        // Those that are handed over, or never will be.
+        var settled: Set<ContentOwner> = []
         while true {
+            var failure: (any Error)?
             do {
                 let found = try await contents.list([.part, .kept])
                 let downloads = try await downloads(of: [tenant], among: found)
-                for entry in found where !handedOver.contains(entry.owner) {
-                    guard try await handOver(entry, of: tenant, downloads) else { continue }
-                    handedOver.insert(entry.owner)
-                    contents.forgetPart(of: entry.owner)
+                for entry in found where !settled.contains(entry.owner) {
+                    do {
+                        guard try await handOver(entry, of: tenant, downloads) else { continue }
+                        settled.insert(entry.owner)
+                        contents.forgetPart(of: entry.owner)
+                    } catch  where Self.isForLater(error) {
+                        failure = error
+                        if tasks.services.clock.uptime >= end { break }
+                    } catch StoreError.lost {
+                        throw StoreError.lost
+                    } catch {
+                        // It alone is hopeless: the others go on with what has come of them.
+                        settled.insert(entry.owner)
+                        noteLoss(of: tenant, error, entry.owner)
+                    }
                 }
-                return
             } catch StoreError.lost {
                 return  // there is nothing to hand over any more
             } catch {
-                guard tasks.services.clock.uptime < end else {
-                    log.write(
-                        .error, "parts of downloads cannot be handed over: they begin anew",
-                        [
-                            "error": .words("\(error)"),
-                            "tenant": .number(Int(tenant.rawValue)),
-                        ])
-                    return
-                }
-                await LoopActor.nextTurn(after: .seconds(1))
+                failure = error
             }
+            guard let failure else { return }
+            guard tasks.services.clock.uptime < end else {
+                return noteLoss(of: tenant, failure, nil)
+            }
+            await LoopActor.nextTurn(after: .seconds(1))
         }
+    }
+
+    /// Whether what was tried may succeed in a while.
+    private static func isForLater(_ error: any Error) -> Bool {
+        switch error {
+        case StoreError.away, StoreError.full: true
+        case let error as FileError: error.isForLater
+        default: false
+        }
+    }
+
+    /// What a tenant leaves does not come to the next node.
+    ///
+    /// - Parameters:
+    ///   - tenant: the tenant.
+    ///   - error: why.
+    ///   - owner: whose part it is; nil for all that have not come there by now.
+    private func noteLoss(of tenant: TenantID, _ error: any Error, _ owner: ContentOwner?) {
+        log.write(
+            .error, "what has come of downloads cannot be handed over: it begins anew",
+            [
+                "owner": .name(owner.map { "\($0.id)" } ?? ""), "error": .words("\(error)"),
+                "tenant": .number(Int(tenant.rawValue)),
+            ])
     }
 
     /// Brings a content on this machine to where the next node finds it, and records where.

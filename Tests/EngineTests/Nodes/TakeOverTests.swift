@@ -101,6 +101,35 @@ struct TakeOverTests {
     }
 
     @Test @LoopActor
+    func `a part that cannot be handed over keeps no other one from the next node (R-2)`()
+        async throws
+    {
+        let (first, second) = try await bench.pair()
+        let session = try await first.session()
+        let (lost, _) = try await bench.halfDownload(at: first, in: session)
+        let (kept, _) = try await bench.halfDownload(at: first, in: session)
+        let file = try await first.file()
+        let bytes = Pattern.bytes(count: 200_000)
+        try await first.append(Array(bytes.prefix(100_000)), to: file)
+        first.store.refuseReads(of: lost, with: .damaged("It cannot be read."))
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+
+        let attempts = [try await second.network.attempt(0), try await second.network.attempt(1)]
+        let goesOn = try #require(
+            attempts.first { $0.request.headers.first("Range") != nil }, "both begin anew")
+        try await bench.finishSecondHalf(of: kept, by: goesOn, at: second)
+        let anew = try #require(attempts.first { $0 !== goesOn })
+        bench.sendFirstHalf(by: anew)
+        bench.sendSecondHalf(by: anew)
+        anew.end()
+        try await eventually("the other end") { try await second.state(lost) == .completed }
+        try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
+        let uploaded = try await second.bytes(of: file)
+        #expect(uploaded.count == bytes.count && Pattern.firstDifference(in: uploaded) == nil)
+    }
+
+    @Test @LoopActor
     func `a tenant that another node gets before it is settled is not served here`() async throws {
         let (first, second) = (try await bench.node(1), try await bench.node(2))
         let other = try await tenant("other", of: first, at: first)
