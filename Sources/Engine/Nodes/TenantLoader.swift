@@ -124,6 +124,7 @@ final class TenantLoader {
     ///   - stored: what is stored of them.
     ///   - handedOver: those whose tasks have been settled, and go on whatever their sessions are.
     func takeOver(_ stored: TenantContents, handedOver: Set<TenantID>) async {
+        tasks.dropRecords(of: arriving)
         let (contents, arriving) = (stored.contents, stored.owned)
         identifiers.goOn(after: contents.lastIdentifier)
         accounts.recall(contents)

@@ -130,6 +130,28 @@ struct TakeOverTests {
     }
 
     @Test @LoopActor
+    func `a look-up that crosses the tenant's leaving leaves nothing in memory (S-57)`()
+        async throws
+    {
+        let (first, second) = try await bench.pair()
+        let task = try await download(first.tenant, at: first, resume: false)
+        await first.quiet()
+        let directory = first.gateway.tasks.directory
+        directory.dropRecords()
+        first.store.holdReads()
+        let read = LoopActor.start { try await directory.read(task, TenantID.operatorTenant) }
+        try await eventually("the look-up") { first.store.heldReadCount == 1 }
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        first.store.releaseReads()
+        #expect(try await read.value.record.id == task)
+        #expect(!directory.holds(task))
+        // And one that begins behind it.
+        _ = try await directory.read(task, first.tenant)
+        #expect(!directory.holds(task))
+    }
+
+    @Test @LoopActor
     func `a tenant that another node gets before it is settled is not served here`() async throws {
         let (first, second) = (try await bench.node(1), try await bench.node(2))
         let other = try await tenant("other", of: first, at: first)
