@@ -146,6 +146,11 @@ public final class SplitContentStore: ContentStore {
     }
 
     /// As the port says.
+    public func remove(_ parts: [ContentEntry]) async throws {
+        try await self.parts.remove(parts)
+    }
+
+    /// As the port says.
     public func discard(
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {

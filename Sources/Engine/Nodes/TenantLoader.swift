@@ -84,7 +84,8 @@ final class TenantLoader {
     // MARK: Taking over
 
     /// Removes what this machine has kept of downloads and uploads that have gone on elsewhere
-    /// since: what is here is not what their records tell of.
+    /// since, for good: what is here is not what their records tell of, and once the tenants are
+    /// settled nobody asks any more.
     ///
     /// - Parameters:
     ///   - contents: of tenants, which are not in memory yet.
@@ -96,9 +97,7 @@ final class TenantLoader {
         let parts = try await tasks.services.contents.list([.part])
         let downloads = try await downloads(of: tenants, among: parts)
         let owners = downloads.union(staged.map { .file($0.id) })
-        for part in parts where owners.contains(part.owner) {
-            tasks.services.contents.discard(part)
-        }
+        try await tasks.services.contents.remove(parts.filter { owners.contains($0.owner) })
     }
 
     /// Whose parts on this machine are those of some tenants' downloads. The store is asked once,

@@ -1,6 +1,7 @@
 import Glibc
 import Loop
 import Semantics
+import Synchronization
 import TestSupport
 import Testing
 
@@ -149,6 +150,25 @@ struct TakeOverTests {
         // And one that begins behind it.
         _ = try await directory.read(task, first.tenant)
         #expect(!directory.holds(task))
+    }
+
+    @Test @LoopActor
+    func `before a tenant is settled nothing is left of its old parts (R-3)`() async throws {
+        let (first, second) = try await bench.pair()
+        var tasks: [TaskID] = []
+        for _ in 0..<100 {
+            tasks.append(try await download(first.tenant, at: first, resume: false))
+        }
+        try writeParts(of: tasks, at: second)
+        let left = Mutex<Int?>(nil)
+        try #require(second.node).beforeSettling { [directory = second.directory] in
+            let names = try? directory.contents().filter { $0.hasSuffix(".part") }
+            left.withLock { $0 = names?.count }
+        }
+        await first.quiet()
+        try bench.kill(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        #expect(left.withLock { $0 } == 0)
     }
 
     @Test @LoopActor
