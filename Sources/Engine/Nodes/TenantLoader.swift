@@ -123,8 +123,8 @@ final class TenantLoader {
     ///   - stored: what is stored of them.
     ///   - handedOver: those whose tasks have been settled, and go on whatever their sessions are.
     func takeOver(_ stored: TenantContents, handedOver: Set<TenantID>) async {
-        tasks.dropRecords(of: arriving)
         let (contents, arriving) = (stored.contents, stored.owned)
+        tasks.dropRecords(of: arriving)
         identifiers.goOn(after: contents.lastIdentifier)
         accounts.recall(contents)
         tenants.tellQuotas(of: arriving)
@@ -296,6 +296,11 @@ final class TenantLoader {
             else { return false }
             // One that has ended: the part was kept, and could not be handed over at once.
             guard task.state != .completed else {
+                guard task.content?.series == nil else {
+                    // The whole was put, and a crash has left the part here.
+                    contents.discard(entry)
+                    return false
+                }
                 _ = try await contents.handOver(entry, of: nil, in: tenant)
                 return true
             }

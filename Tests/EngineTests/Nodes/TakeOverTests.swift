@@ -131,6 +131,22 @@ struct TakeOverTests {
     }
 
     @Test @LoopActor
+    func `a part that a crash has left of a completed download is not handed over`() async throws {
+        let (first, second) = try await bench.pair()
+        let task = try await download(first.tenant, at: first)
+        try await first.network.attempt(0).answer(200, [:], Pattern.bytes(count: 400_000))
+        _ = try await first.finished(task)
+        await first.quiet()
+        try writeParts(of: [task], at: first)
+        let count = first.place?.wholeCount
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        #expect(first.place?.wholeCount == count)
+        try await eventually("the part to go") { try first.files().isEmpty }
+        #expect(try await second.read(task).count == 400_000)
+    }
+
+    @Test @LoopActor
     func `a look-up that crosses the tenant's leaving leaves nothing in memory (S-57)`()
         async throws
     {
