@@ -12,6 +12,9 @@ package struct RecordParts {
 
     package var isEmpty: Bool { clear.isEmpty && secret.isEmpty }
 
+    /// The bytes of both.
+    package var byteCount: Int { clear.bytes.count + secret.bytes.count }
+
     /// Starts over, and keeps the memory.
     package mutating func reset() {
         clear.reset()

@@ -87,7 +87,10 @@ final class S3Client {
         for rest in rests.values { rest.end() }
     }
 
-    /// Sends a request until it is answered.
+    /// Whether nothing waits for answers any more: neither the gateway nor the caller.
+    private var isOver: Bool { isStopped || Task.isCancelled }
+
+    /// Sends a request until it is answered, or the caller is cancelled.
     ///
     /// - Parameters:
     ///   - request: the request.
@@ -129,18 +132,22 @@ final class S3Client {
         }
     }
 
-    /// Rests before the next try; not once the gateway stops.
+    /// Rests before the next try; not once the gateway stops, or the caller is cancelled.
     ///
     /// - Parameters:
     ///   - tries: how many there were.
     ///   - patience: how long the rests are.
     func rest(after tries: Int, _ patience: Patience = .reader) async {
-        guard !isStopped else { return }
+        guard !isOver else { return }
         let longest = min(patience.firstRest * (1 << min(tries - 1, 20)), patience.longestRest)
         let rest = S3Rest()
         rests[ObjectIdentifier(rest)] = rest
         // Not all at once: those that were refused together come back one by one.
-        await rest.wait(longest * Double.random(in: 0.5...1))
+        await withTaskCancellationHandler {
+            await rest.wait(longest * Double.random(in: 0.5...1))
+        } onCancel: {
+            LoopActor.post { rest.end() }
+        }
         rests[ObjectIdentifier(rest)] = nil
     }
 
@@ -149,15 +156,19 @@ final class S3Client {
     ) async throws(S3Failure) -> S3Answer {
         await gate.enter()
         defer { gate.leave() }
-        guard !isStopped else { throw S3Failure(request.operation, .stopped) }
+        guard !isOver else { throw S3Failure(request.operation, .stopped) }
         // Not before: S3 takes a signature for 15 minutes, and the wait may be longer.
         let signed = try await sign(request, renewing: renewing)
-        guard !isStopped else { throw S3Failure(request.operation, .stopped) }
+        guard !isOver else { throw S3Failure(request.operation, .stopped) }
         let exchange = S3Exchange(
             bodyLimit: request.answerLimit,
             patience: request.isWorkOfS3 ? silence.ofWork : silence.usual)
         exchanges[ObjectIdentifier(exchange)] = exchange
-        let outcome = await exchange.run(signed, in: pool)
+        let outcome = await withTaskCancellationHandler {
+            await exchange.run(signed, in: pool)
+        } onCancel: {
+            LoopActor.post { exchange.stop() }
+        }
         exchanges[ObjectIdentifier(exchange)] = nil
         switch outcome {
         case .stopped: throw S3Failure(request.operation, .stopped)

@@ -25,12 +25,12 @@ final class S3Content: OpenContent {
     @LoopActor
     final class Window {
         let range: Range<Int64>
-        fileprivate let bytes: Task<[UInt8], any Error>
+        nonisolated fileprivate let bytes: Task<[UInt8], any Error>
         fileprivate weak var content: S3Content?
         /// What came; nil while it is on its way.
         fileprivate(set) var arrived: [UInt8]?
         /// When it came, or was last read.
-        fileprivate(set) var usedAt = ContinuousClock.now
+        fileprivate(set) var usedAt: Duration
 
         fileprivate init(
             _ range: Range<Int64>, of content: S3Content, _ bytes: Task<[UInt8], any Error>
@@ -38,6 +38,7 @@ final class S3Content: OpenContent {
             self.range = range
             self.content = content
             self.bytes = bytes
+            usedAt = content.clock.uptime
         }
 
         /// Gives its room away; its reader asks for the bytes again.
@@ -64,6 +65,8 @@ final class S3Content: OpenContent {
     }
 
     deinit { onClose() }
+
+    private var clock: any Clock { ahead.clock }
 
     func read(at offset: Int64, count: Int) async throws -> [UInt8] {
         let stop = min(length, offset + Int64(count))
@@ -133,7 +136,7 @@ final class S3Content: OpenContent {
             let bytes = window.arrived
         else { return nil }
         let from = Int(offset - window.range.lowerBound)
-        window.usedAt = .now
+        window.usedAt = clock.uptime
         let count = min(buffer.count, bytes.count - from)
         bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[from..<from + count])) }
         end = offset + Int64(count)
@@ -157,11 +160,11 @@ final class S3Content: OpenContent {
         let window = Window(range, of: self, bytes)
         windows.append(window)
         ahead.note(window)
-        LoopActor.start { [weak window] in
+        LoopActor.start { [weak window, clock] in
             do {
                 let arrived = try await bytes.value
                 window?.arrived = arrived
-                window?.usedAt = .now
+                window?.usedAt = clock.uptime
             } catch {
                 // Who waits for it hears of it; who comes later asks again.
                 window?.drop()
@@ -172,8 +175,12 @@ final class S3Content: OpenContent {
 
     private func arrival(of window: Window) async throws -> [UInt8] {
         do {
-            defer { window.usedAt = .now }
-            return try await window.bytes.value
+            defer { window.usedAt = clock.uptime }
+            return try await withTaskCancellationHandler {
+                try await window.bytes.value
+            } onCancel: {
+                window.bytes.cancel()
+            }
         } catch {
             windows.removeAll { $0 === window }
             throw error
@@ -215,13 +222,17 @@ final class S3ReadAhead {
     private var entries: [Entry] = []
     private let limit: Int
     private let idle: Duration
+    /// Tells when windows were used.
+    fileprivate let clock: any Clock
 
     /// - Parameters:
     ///   - room: in bytes.
     ///   - idle: how long what came lies before others may have its room.
-    init(room: Int, idle: Duration) {
+    ///   - clock: tells how long that is.
+    init(room: Int, idle: Duration, clock: any Clock) {
         limit = room / Int(S3Content.windowLength)
         self.idle = idle
+        self.clock = clock
     }
 
     /// Whether there is room for one more window.
@@ -230,7 +241,8 @@ final class S3ReadAhead {
         entries.removeAll { $0.window == nil }
         guard entries.count >= limit else { return true }
         let came = entries.compactMap(\.window).filter { $0.arrived != nil }
-        guard let oldest = came.min(by: { $0.usedAt < $1.usedAt }), .now - oldest.usedAt >= idle
+        guard let oldest = came.min(by: { $0.usedAt < $1.usedAt }),
+            clock.uptime - oldest.usedAt >= idle
         else { return false }
         oldest.drop()
         entries.removeAll { $0.window == nil || $0.window === oldest }

@@ -27,7 +27,8 @@ public final class S3Contents: WholeContents {
     /// As the port says.
     public private(set) var leftBehind: Set<ContentName> = []
     /// When the mark was last seen, so that what is missing for a reader is missing.
-    private var markSeenAt: ContinuousClock.Instant?
+    private var markSeenAt: Duration?
+    private let clock: any Clock
     private let log = Log("contents.s3")
     private static let markName = "ferry-contents"
     private static let markInterval = Duration.seconds(60)
@@ -40,7 +41,7 @@ public final class S3Contents: WholeContents {
     ///   - transport: asks; it needs to be let go wherever the endpoint is.
     ///   - digests: SHA-256, HMAC and MD5.
     ///   - files: read what is sent.
-    ///   - clock: what requests are dated by.
+    ///   - clock: what requests are dated by, and what is kept for a while is measured by.
     /// - Throws: `UnusablePlace` for an environment with half of the credentials.
     public convenience init(
         at location: S3Location, environment: [String: String], transport: any Transport,
@@ -58,11 +59,13 @@ public final class S3Contents: WholeContents {
         self.location = location
         client = S3Client(
             location, transport: transport, digests: digests,
-            credentials: try S3CredentialSource(environment: environment, files: files),
+            credentials: try S3CredentialSource(
+                environment: environment, files: files, clock: clock),
             clock: clock, silence: sizes.silence)
+        self.clock = clock
         objects = S3Objects(client, bucket: location.bucket, digests: digests)
         self.sizes = sizes
-        ahead = S3ReadAhead(room: sizes.ahead, idle: sizes.idle)
+        ahead = S3ReadAhead(room: sizes.ahead, idle: sizes.idle, clock: clock)
         uploader = S3Uploader(
             objects, below: location.prefix, digests: digests, files: files, sizes: sizes)
         client.onReturn = { [weak uploader] in uploader?.forgetAbandoned() }
@@ -78,7 +81,7 @@ public final class S3Contents: WholeContents {
     public func mark() async throws -> String? {
         do throws(S3Failure) {
             let mark = try await objects.readWhole(markKey)
-            if mark != nil { markSeenAt = .now }
+            if mark != nil { markSeenAt = clock.uptime }
             return mark.map { String(decoding: $0.prefix { $0 > 0x20 }, as: UTF8.self) }
         } catch {
             throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
@@ -89,7 +92,7 @@ public final class S3Contents: WholeContents {
     public func setMark(_ mark: String) async throws {
         do throws(S3Failure) {
             try await objects.put(markKey, Array("\(mark)\n".utf8))
-            markSeenAt = .now
+            markSeenAt = clock.uptime
         } catch {
             throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
         }
@@ -124,13 +127,13 @@ public final class S3Contents: WholeContents {
     ///   reader.
     /// - Throws: `FileError` that is `isAway` where it is not there.
     private func requireMark(isRemembered: Bool = false) async throws {
-        if isRemembered, let markSeenAt, .now - markSeenAt < Self.markInterval { return }
+        if isRemembered, let markSeenAt, clock.uptime - markSeenAt < Self.markInterval { return }
         try await asking { [self] () async throws in
             guard try await objects.readWhole(markKey) != nil else {
                 throw S3Failure("GetObject", .away, "The mark is missing.")
             }
         }
-        markSeenAt = .now
+        markSeenAt = clock.uptime
     }
 
     // MARK: Contents

@@ -75,16 +75,18 @@ final class S3CredentialSource {
 
     private let origin: Origin
     private let files: FileThreads
+    private let clock: any Clock
     private var known: (credentials: S3Credentials, version: Version)?
-    private var lookedAt: ContinuousClock.Instant?
+    private var lookedAt: Duration?
     /// How often the file is looked at, where nothing fails.
     private static let interval = Duration.seconds(5)
 
     /// - Throws: `UnusablePlace` where the environment has a half of what it takes.
     nonisolated init(
-        environment: [String: String], files: FileThreads
+        environment: [String: String], files: FileThreads, clock: any Clock
     ) throws(UnusablePlace) {
         self.files = files
+        self.clock = clock
         if let credentials = try S3Credentials(environment: environment) {
             origin = .fixed(credentials)
         } else {
@@ -105,10 +107,10 @@ final class S3CredentialSource {
             guard case .fixed(let credentials) = origin else { preconditionFailure("two cases") }
             return credentials
         }
-        if let known, let lookedAt, !renewing, .now - lookedAt < Self.interval {
+        if let known, let lookedAt, !renewing, clock.uptime - lookedAt < Self.interval {
             return known.credentials
         }
-        lookedAt = .now
+        lookedAt = clock.uptime
         let version = known?.version
         let outcome = try? await files.run {
             try Self.read(path, profile: profile, unless: version)

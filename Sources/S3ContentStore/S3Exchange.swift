@@ -65,7 +65,7 @@ final class S3Exchange: AttemptObserver {
         }
     }
 
-    /// The gateway stops.
+    /// Nobody waits for the answer any more.
     func stop() { cancel(with: .stopped) }
 
     private func cancel(with outcome: Outcome) {

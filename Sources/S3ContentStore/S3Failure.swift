@@ -7,7 +7,7 @@ struct S3Failure: Error, Sendable {
     enum Kind: Sendable {
         /// Not reached, not answered, or asked to come back later: the same request may succeed.
         case away
-        /// The gateway stops.
+        /// The gateway stops, or nobody waits for it any more.
         case stopped
         /// The bucket, the credentials or the clock are not as they must be: the same request may
         /// succeed once an operator has mended that.

@@ -1,3 +1,5 @@
+import Foundation
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -129,6 +131,55 @@ struct SavingTests {
         #expect(error.code == -3003 && error.message.contains("it cannot be read"))
         #expect(error.underlying == nil)
         folders.goOn()
+    }
+
+    @Test(arguments: [EHOSTDOWN, ECANCELED, EIO]) @LoopActor
+    func `a content that cannot be read is saved when it can be, unless that never will be (R-2)`(
+        code: CInt
+    ) async throws {
+        let root = try TemporaryDirectory()
+        let folders = LocalSaveFolders(
+            ["out": root.path], contents: ContentFolder(path: root.path + "/none"),
+            files: TestGateway.files)
+        let harness = try await TestGateway.open(
+            saveFolders: folders, keepsContentsElsewhere: true)
+        let place = try #require(harness.place)
+        place.readFailure = FileError("read", code: code)
+        let session = try await harness.session()
+        let destination = SaveDestination(folder: "out", path: "a")
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.destination = destination }, in: session)
+        let bytes = Pattern.bytes(count: 400_000)
+        try await harness.network.attempt(0).answer(200, [:], bytes)
+        try await eventually("a try") { place.failedReadCount > 0 }
+        if code == EIO {
+            #expect(try await harness.finished(task).error?.underlying?.code == Int(EIO))
+            return
+        }
+        await harness.quiet()
+        #expect(try await harness.state(task) == .running && !harness.recorder.isOver(task))
+        guard code == EHOSTDOWN else { return }  // the gateway stops
+        place.readFailure = nil
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: root.file("a")))) == bytes)
+    }
+
+    @Test @LoopActor
+    func `what cannot be looked for in a folder is not taken for gone`() async throws {
+        let root = try TemporaryDirectory()
+        try root.write("sub", [1])
+        let folders = LocalSaveFolders(
+            ["out": root.path], contents: ContentFolder(path: root.path + "/none"),
+            files: TestGateway.files)
+        let file = SavedFile(path: "a", device: 1, inode: 2, modified: 3)
+        let task = TaskID(rawValue: 7)
+        #expect(
+            try await folders.find(file, of: task, at: SaveDestination(folder: "out", path: "a"))
+                == .gone)
+        await #expect(throws: SaveFault.notAFolder) {
+            try await folders.find(
+                file, of: task, at: SaveDestination(folder: "out", path: "sub/a"))
+        }
     }
 
     @Test(arguments: [nil, SaveFault.exists]) @LoopActor

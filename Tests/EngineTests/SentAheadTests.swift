@@ -544,6 +544,29 @@ struct SentAheadTests {
         #expect(try await second.take(record).found == record)
     }
 
+    @Test @LoopActor
+    func `who is taken for lost removes no whole that another machine relies on`() async throws {
+        let directory = try TemporaryDirectory()
+        let (first, second) = (
+            try await Machine(Self.folder(in: directory)),
+            try await Machine(Self.folder(in: directory))
+        )
+        let record = try await first.fetch(20_000, from: first.spool())
+        #expect(
+            try await first.store.keepPart(
+                of: Self.task, in: Self.tenant, length: 20_000, since: KeptTime(milliseconds: 0),
+                behind: nil))
+        let entry = try #require(try await first.store.list([.kept]).first)
+        _ = try await first.store.handOver(entry, of: nil, in: Self.tenant)
+        let claim = ScriptedClaim()
+        claim.isLost = true
+        second.store.claim = claim
+        #expect(try await second.take(record).found?.point == record.point)
+        try await eventually("the claim to be asked") { claim.count > 0 }
+        for _ in 0..<20 { await LoopActor.nextTurn() }
+        #expect(try await first.kept(.task(Self.task)) == Pattern.bytes(count: 20_000))
+    }
+
     @Test(arguments: [EACCES, EIO, ESTALE, EREMOTEIO]) @LoopActor
     func `what cannot be read is not taken for gone (R-2)`(code: CInt) async throws {
         let directory = try TemporaryDirectory()
@@ -564,8 +587,10 @@ struct SentAheadTests {
 private final class ScriptedClaim: ContentClaim {
     var isSettled = true
     var isLost = false
+    private(set) var count = 0
 
     func settled() async -> Bool {
+        count += 1
         while !isSettled { await LoopActor.nextTurn(after: .milliseconds(1)) }
         return !isLost
     }

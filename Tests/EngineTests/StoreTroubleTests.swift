@@ -128,6 +128,31 @@ struct StoreTroubleTests {
     }
 
     @Test @LoopActor
+    func `a stop does not wait until what an unsafe request waits for can be noted (R-12)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(
+            try harness.spec(method: "POST", resume: false), in: session)
+        await harness.quiet()
+        harness.store.refuse(with: .away("It does not answer."))
+        _ = await outcome { try await harness.gateway.tasks.resume(task, of: harness.tenant) }
+        try await eventually("the stall") { harness.gateway.isStoreAway }
+        let runner = try #require(harness.gateway.tasks.directory.runners[task])
+        #expect(runner.machine.phase == .attempting)
+        let isStopped = Gate()
+        LoopActor.start {
+            await harness.gateway.stop()
+            isStopped.open()
+        }
+        try await isStopped.wait()
+        harness.store.refuse(with: nil)
+        await harness.quiet()
+        #expect(harness.network.attempts.isEmpty && !harness.recorder.isOver(task))
+    }
+
+    @Test @LoopActor
     func `a store that says nothing counts as away, and is not waited for`() async throws {
         let harness = try await TestGateway.open()
         #expect(await !harness.gateway.findsStoreAway())

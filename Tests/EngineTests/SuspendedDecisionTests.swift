@@ -92,6 +92,25 @@ struct SuspendedDecisionTests {
         #expect(try await harness.finished(task).error == nil)
     }
 
+    @Test @LoopActor
+    func `a decision waits again though the database is away for a moment at the start (S-56)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.redirect))
+        let (task, decision) = try await suspend(harness, in: session, try harness.spec()) {
+            $0.answer(302, ["Location": "/x"])
+        }
+        let next = try await harness.crash()
+        next.store.refuseReads(of: task, with: .away("It does not answer."))
+        let start = LoopActor.start { await next.gateway.start() }
+        try await eventually("a try") { next.store.taskReads.contains(task) }
+        next.store.refuseReads(of: task, with: nil)
+        await start.value
+        let waiting = try await next.gateway.decisions.pending(in: session, of: next.tenant)
+        #expect(waiting.map(\.id) == [decision.id])
+    }
+
     private static let clocked: [DecisionKind] = [
         .redirect, .taskChallenge, .cache, .response, .bodyStream,
     ]

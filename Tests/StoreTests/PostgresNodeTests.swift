@@ -548,8 +548,15 @@ struct PostgresNodeTests {
                 }
                 return needed
             }
+            func neededParts() async throws -> [Bool] {
+                [
+                    try await node.needs(.part, of: .task(task.id)),
+                    try await node.needs(.part, of: .file(file.id)),
+                ]
+            }
             #expect(
                 try await needed() == [true, true, true, true], "any of them may yet be told of")
+            #expect(try await neededParts() == [true, true])
             task = task.completed(at: world.instant)
             task.content = ContentRecord(
                 length: 10, place: .file, digest: nil, lengthVerified: true, series: 9)
@@ -558,6 +565,7 @@ struct PostgresNodeTests {
             (batch.changedTasks, batch.files) = ([task], [file])
             try await node.commit(batch)
             #expect(try await needed() == [false, true, true, false])
+            #expect(try await neededParts() == [false, false], "the wholes are there")
             // One that was kept for another download, which no record tells of.
             #expect(try await !node.needs(.whole, of: .task(task.id)))
             #expect(try await node.load([World.alice]).contents.files.map(\.series) == [8])

@@ -45,6 +45,47 @@ struct PostgresStoreTests {
         }
     }
 
+    @Test func `a batch with more bytes than a statement may have is written all the same`()
+        async throws
+    {
+        try await TemporarySchema.with { url in
+            let connection = try Connection(try DatabaseAddress(url))
+            try Schema.migrate(connection)
+            var world = World()
+            let session = world.makeSession()
+            let task = world.makeTask(in: session).running(at: world.instant, isLive: true)
+            var large = ResponseRecord.plain
+            large.headers.append("X-Large", String(repeating: "a", count: 64 << 10))
+            let question = Question(kind: .response) { [large] in
+                .didReceiveResponse(large, decision: $0)
+            }
+            var responses: [KeptResponse] = []
+            var decisions: [DecisionRecord] = []
+            for _ in 0..<100 {
+                responses.append(world.makeResponse(in: session, length: 64 << 10))
+                decisions.append(world.makeDecision(question, of: task))
+            }
+            var batch = world.batch(session)
+            batch.createdTasks = [task]
+            (batch.cacheEntries, batch.decisions) = (responses, decisions)
+            connection.byteLimit = 2 << 20
+            try connection.begin("ISOLATION LEVEL READ COMMITTED")
+            _ = try BatchWriter(connection: connection, sealer: sealer, knownSessions: []).write(
+                batch, damaged: [])
+            try connection.commit()
+            let caches = CacheRows(connection: connection, sealer: sealer)
+            #expect(try caches.index(of: session).map(\.id) == responses.map(\.entry.id))
+            let waiting = try DecisionRows(connection: connection, sealer: sealer).pending(.all)
+            #expect(waiting == decisions)
+        }
+    }
+
+    @Test func `what is written at a time has all of it, in order, and no more than it must`() {
+        #expect([Int]().slices(of: 10) { $0 }.isEmpty)
+        #expect([20].slices(of: 10) { $0 } == [[20]])
+        #expect([5, 5, 1, 20, 0, 3, 7].slices(of: 10) { $0 } == [[5, 5], [1], [20], [0, 3, 7]])
+    }
+
     @Test func `one gateway has the database at a time`() async throws {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)

@@ -22,6 +22,8 @@ public final class ScriptedStore: Store {
         var hasFailed = false
         var cacheReadCount = 0
         var taskReads: [TaskID] = []
+        /// What look-ups of single tasks end with.
+        var taskRefusals: [TaskID: StoreError] = [:]
         var tenantReads: [Set<TaskID>] = []
         var byteCounts: [Set<TenantID>?] = []
         var forgotten = Forgotten()
@@ -97,6 +99,11 @@ public final class ScriptedStore: Store {
 
     /// Look-ups of contents and of stored responses end so, until it is nil.
     public func refuseReads(with error: StoreError?) { state.withLock { $0.readRefusal = error } }
+
+    /// Look-ups of a task end so, until it is nil.
+    public func refuseReads(of task: TaskID, with error: StoreError?) {
+        state.withLock { $0.taskRefusals[task] = error }
+    }
 
     private func requireReads() throws(StoreError) {
         if let error = state.withLock(\.readRefusal) { throw error }
@@ -175,7 +182,11 @@ public final class ScriptedStore: Store {
 
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
-        state.withLock { $0.taskReads.append(id) }
+        let refusal = state.withLock { state in
+            state.taskReads.append(id)
+            return state.taskRefusals[id]
+        }
+        if let refusal { throw refusal }
         let found = try await disk.task(id, of: tenant)
         await waitForReads()
         return found

@@ -142,7 +142,8 @@ def download(session, url):
 
 def large(origin, path, stretches=4):
     """A file of which so many stretches come before it is held."""
-    return Held(origin, path, content=LARGE, stop=(stretches * 8 << 20) + (1 << 19))
+    # The last block is full, too: nothing else begins a checkpoint behind the last stretch.
+    return Held(origin, path, content=LARGE, stop=(stretches * 8 << 20) + (1 << 20))
 
 
 def await_stretches(place, caller, task, held):

@@ -71,6 +71,17 @@ final class BlockQueue {
         }
     }
 
+    /// Returns when it is known what the disk has made of all that was sent by now: unlike what
+    /// `FileThreads.run` tells, that comes by the loop's inbox, and so may come later.
+    func told() async {
+        guard !flying.isEmpty else { return }
+        await withCheckedContinuation { continuation in
+            file.files.submit(on: file.lane, {}) { (_: Result<Void, any Error>) in
+                continuation.resume()
+            }
+        }
+    }
+
     /// Returns when no block is on its way any more that has the byte at `offset`, or the disk has
     /// failed.
     func taken(at offset: Int64) async {
@@ -148,11 +159,11 @@ final class BlockQueue {
             file.files.submit(on: file.lane) { [file = file.content, gate = file.room.gate] in
                 try gate.pass()
                 try file.write(block, at: offset)
-            } then: {
+            } then: { [self] in
+                written(block, at: offset, $0)
                 continuation.resume(returning: $0)
             }
         }
-        written(block, at: offset, result)
         guard case .failure(let error as FileError) = result else { return .isOver }
         return error.isOutOfSpace ? .noRoom : error.isOutOfDescriptors ? .noDescriptor : .isOver
     }

@@ -84,6 +84,14 @@ public struct ContentFolder: Sendable {
     /// - Throws: `FileError`.
     public func remove(_ entry: ContentEntry) throws { try remove(path(of: entry)) }
 
+    /// The same of several, which are gone for good when it returns.
+    func removeForGood(_ entries: [ContentEntry]) throws {
+        for entry in entries { try remove(entry) }
+        for part in Set(entries.map { Int($0.owner.id.rawValue & 31) }) {
+            try Folder.sync(path(ofPart: part))
+        }
+    }
+
     private func remove(_ path: String) throws {
         if unlink(path) != 0, errno != ENOENT { throw FileError("unlink", code: errno) }
     }

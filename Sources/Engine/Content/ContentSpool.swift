@@ -230,14 +230,14 @@ final class ContentSpool {
         try await disk.sync()
     }
 
-    /// Returns when all that had come is on disk for good, or the disk has failed; more may come
-    /// (S-13).
+    /// Returns when all that had come is on disk for good, or waits for room; more may come (S-13).
     /// - Throws: `FileError`.
     func flush() async throws {
         moveToDisk()
         for writer in writers { writer.sendCopy() }
-        try await sync()
+        await queue.told()
         if let failure = queue.failure { throw failure }
+        try await sync()
     }
 
     /// Returns when all that has come is on disk for good; nothing may come afterwards.

@@ -55,6 +55,10 @@ final class LocalContentStore: ContentStore {
         }
     }
 
+    func remove(_ parts: [ContentEntry]) async throws {
+        try await files.run { [folder] in try folder.removeForGood(parts) }
+    }
+
     func discard(
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {

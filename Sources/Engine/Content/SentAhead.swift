@@ -371,8 +371,14 @@ final class SentAhead {
         guard let task = stretches.first?.task else { return }
         let part = ContentFile(at: .named(folder, .task(task)), digest: nil)
         let lane = files.makeLane()
-        for stretch in stretches { try await write(stretch, to: part, on: lane) }
-        try await files.run(on: lane) { try part.sync() }
+        do {
+            for stretch in stretches { try await write(stretch, to: part, on: lane) }
+            try await files.run(on: lane) { try part.sync() }
+        } catch {
+            // It has less than the record tells of.
+            try? await files.run(on: lane) { [folder] in try folder.remove(task, .part) }
+            throw error
+        }
     }
 
     private func write(_ stretch: Stretch, to part: ContentFile, on lane: Int) async throws {
@@ -384,6 +390,7 @@ final class SentAhead {
             readers -= 1
             waitingReaders.wakeAll()
         }
+        guard !Task.isCancelled else { throw FileError("read", code: ECANCELED) }
         let bytes: [UInt8]
         do {
             bytes = try await place.read(stretch)

@@ -146,6 +146,11 @@ public final class SplitContentStore: ContentStore {
     }
 
     /// As the port says.
+    public func remove(_ parts: [ContentEntry]) async throws {
+        try await self.parts.remove(parts)
+    }
+
+    /// As the port says.
     public func discard(
         _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {
@@ -167,12 +172,16 @@ public final class SplitContentStore: ContentStore {
         switch entry.kind {
         case .part, .kept: return parts.discard(entry)
         case .ahead: return ahead.sweep(entry.owner)
-        case .whole: break
+        case .whole: discardWhole(entry.name)
         }
-        guard beginRemoval(entry.name, isSwept: true) else { return }
+    }
+
+    /// Removes a whole content and nothing else, some time.
+    private func discardWhole(_ content: ContentName) {
+        guard beginRemoval(content, isSwept: true) else { return }
         LoopActor.start { [self] in
-            await removing(entry.name) { try await removeOwn(entry.name) }
-            endRemoval(entry.name)
+            await removing(content) { try await removeOwn(content) }
+            endRemoval(content)
         }
     }
 
@@ -294,7 +303,7 @@ public final class SplitContentStore: ContentStore {
             try await makePart(of: .task(task), from: content, length: content.length)
         }
         await settleReaders()
-        try await removeWhole([.task(source)])
+        discardWhole(.task(source))
         if let series = checkpoint.series { ahead.forget(source, in: series) }
         return DownloadCheckpoint(point: checkpoint.point, part: task)
     }
@@ -485,6 +494,7 @@ public final class SplitContentStore: ContentStore {
         let part = ContentFile(at: .named(folder, owner), digest: nil)
         var offset: Int64 = 0
         while offset < length {
+            guard !Task.isCancelled else { throw FileError("read", code: ECANCELED) }
             let count = Int(min(1 << 20, length - offset))
             let bytes = try await content.read(at: offset, count: count)
             guard bytes.count == count else { throw FileError("pread", code: 0) }

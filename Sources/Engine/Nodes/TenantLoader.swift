@@ -84,7 +84,8 @@ final class TenantLoader {
     // MARK: Taking over
 
     /// Removes what this machine has kept of downloads and uploads that have gone on elsewhere
-    /// since: what is here is not what their records tell of.
+    /// since, for good: what is here is not what their records tell of, and once the tenants are
+    /// settled nobody asks any more.
     ///
     /// - Parameters:
     ///   - contents: of tenants, which are not in memory yet.
@@ -96,9 +97,7 @@ final class TenantLoader {
         let parts = try await tasks.services.contents.list([.part])
         let downloads = try await downloads(of: tenants, among: parts)
         let owners = downloads.union(staged.map { .file($0.id) })
-        for part in parts where owners.contains(part.owner) {
-            tasks.services.contents.discard(part)
-        }
+        try await tasks.services.contents.remove(parts.filter { owners.contains($0.owner) })
     }
 
     /// Whose parts on this machine are those of some tenants' downloads. The store is asked once,
@@ -125,6 +124,7 @@ final class TenantLoader {
     ///   - handedOver: those whose tasks have been settled, and go on whatever their sessions are.
     func takeOver(_ stored: TenantContents, handedOver: Set<TenantID>) async {
         let (contents, arriving) = (stored.contents, stored.owned)
+        tasks.dropRecords(of: arriving)
         identifiers.goOn(after: contents.lastIdentifier)
         accounts.recall(contents)
         tenants.tellQuotas(of: arriving)
@@ -214,32 +214,64 @@ final class TenantLoader {
     private func handOverParts(of tenant: TenantID) async {
         let contents = tasks.services.contents
         let end = tasks.services.clock.uptime + .seconds(60)
-        var handedOver: Set<ContentOwner> = []
+        // Those that are handed over, or never will be.
+        var settled: Set<ContentOwner> = []
         while true {
+            var failure: (any Error)?
             do {
                 let found = try await contents.list([.part, .kept])
                 let downloads = try await downloads(of: [tenant], among: found)
-                for entry in found where !handedOver.contains(entry.owner) {
-                    guard try await handOver(entry, of: tenant, downloads) else { continue }
-                    handedOver.insert(entry.owner)
-                    contents.forgetPart(of: entry.owner)
+                for entry in found where !settled.contains(entry.owner) {
+                    do {
+                        guard try await handOver(entry, of: tenant, downloads) else { continue }
+                        settled.insert(entry.owner)
+                        contents.forgetPart(of: entry.owner)
+                    } catch  where Self.isForLater(error) {
+                        failure = error
+                        if tasks.services.clock.uptime >= end { break }
+                    } catch StoreError.lost {
+                        throw StoreError.lost
+                    } catch {
+                        // It alone is hopeless: the others go on with what has come of them.
+                        settled.insert(entry.owner)
+                        noteLoss(of: tenant, error, entry.owner)
+                    }
                 }
-                return
             } catch StoreError.lost {
                 return  // there is nothing to hand over any more
             } catch {
-                guard tasks.services.clock.uptime < end else {
-                    log.write(
-                        .error, "parts of downloads cannot be handed over: they begin anew",
-                        [
-                            "error": .words("\(error)"),
-                            "tenant": .number(Int(tenant.rawValue)),
-                        ])
-                    return
-                }
-                await LoopActor.nextTurn(after: .seconds(1))
+                failure = error
             }
+            guard let failure else { return }
+            guard tasks.services.clock.uptime < end else {
+                return noteLoss(of: tenant, failure, nil)
+            }
+            await LoopActor.nextTurn(after: .seconds(1))
         }
+    }
+
+    /// Whether what was tried may succeed in a while.
+    private static func isForLater(_ error: any Error) -> Bool {
+        switch error {
+        case StoreError.away, StoreError.full: true
+        case let error as FileError: error.isForLater
+        default: false
+        }
+    }
+
+    /// What a tenant leaves does not come to the next node.
+    ///
+    /// - Parameters:
+    ///   - tenant: the tenant.
+    ///   - error: why.
+    ///   - owner: whose part it is; nil for all that have not come there by now.
+    private func noteLoss(of tenant: TenantID, _ error: any Error, _ owner: ContentOwner?) {
+        log.write(
+            .error, "what has come of downloads cannot be handed over: it begins anew",
+            [
+                "owner": .name(owner.map { "\($0.id)" } ?? ""), "error": .words("\(error)"),
+                "tenant": .number(Int(tenant.rawValue)),
+            ])
     }
 
     /// Brings a content on this machine to where the next node finds it, and records where.
@@ -264,6 +296,11 @@ final class TenantLoader {
             else { return false }
             // One that has ended: the part was kept, and could not be handed over at once.
             guard task.state != .completed else {
+                guard task.content?.series == nil else {
+                    // The whole was put, and a crash has left the part here.
+                    contents.discard(entry)
+                    return false
+                }
                 _ = try await contents.handOver(entry, of: nil, in: tenant)
                 return true
             }

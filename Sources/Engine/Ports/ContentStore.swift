@@ -37,6 +37,10 @@ public protocol ContentStore: Sendable {
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
     func remove(_ contents: [ContentName]) async throws
+    /// Removes what `list` has told of, for good when it returns; what is gone is fine too.
+    ///
+    /// - Throws: `FileError`.
+    func remove(_ parts: [ContentEntry]) async throws
     /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up. Here, by
     /// the next start; elsewhere it is owed (`owesRemoval`).
     ///
@@ -80,6 +84,7 @@ public protocol ContentStore: Sendable {
     ///     true, the task's record tells so for good; false where it never will.
     /// - Returns: what is here; nil where nothing is, or not any more.
     /// - Throws: `FileError`; one that is `isForLater` where it may be there, or elsewhere.
+    ///   `ECANCELED` where the caller was cancelled before all of it was here.
     func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool

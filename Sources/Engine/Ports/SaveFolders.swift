@@ -32,8 +32,11 @@ public protocol SaveFolders: Sendable {
         _ file: SavedFile, of task: TaskID, at destination: SaveDestination
     ) async throws(SaveFault) -> SavedFile
     /// What has become of a file that was staged before the last process ended.
-    func find(_ file: SavedFile, of task: TaskID, at destination: SaveDestination) async
-        -> SaveStage
+    ///
+    /// - Throws: `SaveFault`, where that cannot be told.
+    func find(
+        _ file: SavedFile, of task: TaskID, at destination: SaveDestination
+    ) async throws(SaveFault) -> SaveStage
     /// Removes a staged file; nothing is fine too.
     func discard(_ task: TaskID, for destination: SaveDestination)
     /// Opens a file that was published, if it is still the same one.

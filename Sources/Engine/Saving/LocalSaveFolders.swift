@@ -144,9 +144,9 @@ final class LocalSaveFolders: SaveFolders {
 
     func find(
         _ file: SavedFile, of task: TaskID, at destination: SaveDestination
-    ) async -> SaveStage {
+    ) async throws(SaveFault) -> SaveStage {
         let temporary = destination.temporaryName(of: task)
-        let found = try? await run(destination) { root throws(SaveFault) -> SaveStage in
+        return try await run(destination) { root throws(SaveFault) -> SaveStage in
             guard
                 let folder = try OpenFolder.parent(
                     below: root, of: destination.path, makes: false)
@@ -165,7 +165,6 @@ final class LocalSaveFolders: SaveFolders {
             }
             return .gone
         }
-        return found ?? .gone
     }
 
     func discard(_ task: TaskID, for destination: SaveDestination) {

@@ -66,38 +66,56 @@ final class TaskSaving {
     /// - Parameter bytes: the content, where the spool had it in memory.
     func save(_ bytes: [UInt8]?) {
         guard let control else { return }
-        LoopActor.start { [self] in
-            do throws(SaveFault) {
-                guard let folders else { throw .noFolder }
-                let source = try await source(bytes)
-                let staged = try await folders.stage(
-                    source, of: task.record.id, for: destination)
-                guard isAwaited else { return discard() }
-                task.record.saved = staged
-                control.save()
-                guard await task.session.commits.durable() else { return }
-                try await publish(staged, in: folders)
-            } catch {
-                fail(error)
-            }
+        untilDone { [self] folders throws(SaveFault) in
+            let source = try await source(bytes)
+            let staged = try await folders.stage(source, of: task.record.id, for: destination)
+            guard isAwaited else { return discard() }
+            task.record.saved = staged
+            control.save()
+            guard await task.session.commits.durable() else { return }
+            try await publish(staged, in: folders)
         }
     }
 
     /// Goes on with what the end of the last process has interrupted.
     func goOn() {
-        LoopActor.start { [self] in
-            do throws(SaveFault) {
-                guard let folders, let file = task.record.saved else { throw .noFolder }
-                switch await folders.find(file, of: task.record.id, at: destination) {
-                case .staged: try await publish(file, in: folders)
-                case .published(let file): complete(file)
-                case .gone: save(nil)
-                }
-            } catch {
-                fail(error)
+        untilDone { [self] folders throws(SaveFault) in
+            guard let file = task.record.saved else { throw .noFolder }
+            switch try await folders.find(file, of: task.record.id, at: destination) {
+            case .staged: try await publish(file, in: folders)
+            case .published(let file): complete(file)
+            case .gone: save(nil)
             }
         }
     }
+
+    /// Takes a step, and again while what it needs is away; whatever else stands in its way fails
+    /// the task.
+    private func untilDone(
+        _ step: @escaping @LoopActor (any SaveFolders) async throws(SaveFault) -> Void
+    ) {
+        LoopActor.start { [self] in
+            var isTold = false
+            while true {
+                do throws(SaveFault) {
+                    guard let folders else { throw .noFolder }
+                    return try await step(folders)
+                } catch .file(let error) where error.code == ECANCELED {
+                    return  // the gateway stops: the next start goes on
+                } catch  where error.isForLater && isAwaited {
+                    if !isTold { note("a download waits to be saved in its folder", error) }
+                    isTold = true
+                } catch {
+                    return fail(error)
+                }
+                await LoopActor.nextTurn(after: TaskSaving.interval)
+                guard isAwaited else { return }
+            }
+        }
+    }
+
+    /// How long a content, or a folder, that is away is left alone.
+    private static let interval = Duration.seconds(5)
 
     /// The task ends without its file.
     func discard() {
@@ -164,10 +182,14 @@ final class TaskSaving {
         discard()
         task.record.saved = nil
         guard isAwaited else { return }
-        task.services.log.write(
-            .warning, "a download cannot be saved in its folder",
-            ["task": .name("\(task.record.id)"), "error": .words("\(fault)")])
+        note("a download cannot be saved in its folder", fault)
         control?.send(.failed(fault.error(for: destination)))
+    }
+
+    private func note(_ sentence: StaticString, _ fault: SaveFault) {
+        task.services.log.write(
+            .warning, sentence,
+            ["task": .name("\(task.record.id)"), "error": .words("\(fault)")])
     }
 
     private func source(_ bytes: [UInt8]?) async throws(SaveFault) -> SaveSource {
@@ -195,5 +217,16 @@ final class TaskSaving {
             throw .unreadable(error)
         }
         throw .file(FileError("open", code: ENOENT))
+    }
+}
+
+extension SaveFault {
+    /// Nothing has failed for good: it may be saved in a while.
+    fileprivate var isForLater: Bool {
+        switch self {
+        case .unreadable(.away), .unreadable(.lost): true
+        case .file(let error): error.isForLater
+        default: false
+        }
     }
 }

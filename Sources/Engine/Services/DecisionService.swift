@@ -128,16 +128,25 @@ public final class DecisionService {
                 continue
             }
             // Suspended, and so not among the active ones.
-            let record: TaskRecord?
-            do throws(StoreError) {
-                record = try await session.store.task(decision.task, of: decision.tenant)
-            } catch {
-                log.write(.error, "a decision's task cannot be read", ["error": .words("\(error)")])
-                continue
-            }
-            if let record, record.state != .completed {
+            if let record = await task(of: decision, in: session), record.state != .completed {
                 tasks.runner(for: record, in: session).decisions.recall(decision)
             }
         }
+    }
+
+    /// The task of a decision, once the store can be read; nil where it cannot, or nobody wants to
+    /// know any more.
+    private func task(of decision: DecisionRecord, in session: LiveSession) async -> TaskRecord? {
+        while !tasks.isStopping, sessions[decision.session] === session {
+            do throws(StoreError) {
+                return try await session.store.task(decision.task, of: decision.tenant)
+            } catch .away {
+                await LoopActor.nextTurn(after: .seconds(1))
+            } catch {
+                log.write(.error, "a decision's task cannot be read", ["error": .words("\(error)")])
+                return nil
+            }
+        }
+        return nil
     }
 }

@@ -174,13 +174,19 @@ final class TaskDirectory {
         _ id: TaskID, _ tenant: TenantID
     ) async throws(GatewayError) -> TaskRecord {
         for commits in queues.each {
+            let count = forgetting
             let record = try await reading { () throws(StoreError) in
                 try await commits.store.task(id, of: tenant)
             }
             if let record {
                 guard deleted[id] == nil else { throw .noSuchTask }
-                // What came to life during the look-up is newer than what was found.
-                if known(id) == nil, !deleting.contains(id) { records[id] = record }
+                // What came to life during the look-up is newer than what was found, and what has
+                // left meanwhile may come back otherwise.
+                if known(id) == nil, !deleting.contains(id), forgetting == count,
+                    sessions[record.session] != nil
+                {
+                    records[id] = record
+                }
                 return record
             }
         }
@@ -328,8 +334,7 @@ final class TaskDirectory {
             starting.remove(runner.record.id)
             drop(runner)
         }
-        dropRecords { $0.tenant == tenant }
-        forgetting += 1
+        dropRecords(of: [tenant])
     }
 
     /// What drives the tasks of a tenant.
@@ -385,6 +390,12 @@ final class TaskDirectory {
 
     /// Forgets tasks at rest that are over.
     func dropRecords(where isOver: (TaskRecord) -> Bool) { records.removeAll(where: isOver) }
+
+    /// Forgets the tasks at rest of tenants that another node had, or may have.
+    func dropRecords(of tenants: Set<TenantID>) {
+        dropRecords { tenants.contains($0.tenant) }
+        forgetting += 1
+    }
 
     /// Forgets all tasks at rest, which can be read again.
     func dropRecords() {

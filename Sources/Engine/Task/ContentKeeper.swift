@@ -273,6 +273,7 @@ extension ContentKeeper: ResumableDownloadOwner {
     var hasLiveAttempt: Bool { control?.machine.hasLiveAttempt == true }
     var isReceiving: Bool { control?.machine.isUnderWay == true }
     var isOver: Bool { control?.machine.isOver ?? true }
+    var hasEnded: Bool { control?.machine.phase == .completed }
 
     func downloadIsSafe(at checkpoint: DownloadCheckpoint) {
         task.record.checkpoint = checkpoint
@@ -281,7 +282,15 @@ extension ContentKeeper: ResumableDownloadOwner {
 
     func downloadGoesBack(to checkpoint: DownloadCheckpoint) async -> Bool {
         downloadIsSafe(at: checkpoint)
-        return await task.session.commits.durable()
+        let waiter = CompletionWaiter()
+        var isDurable = false
+        task.session.commits.whenDurable {
+            isDurable = $0
+            waiter.end()
+        }
+        // Where the process ends, the store may be away for long.
+        await waiter.wait(within: nil, isForClient: true)
+        return isDurable
     }
 
     func downloadHasPart(of count: Int64) { task.claim(count) }

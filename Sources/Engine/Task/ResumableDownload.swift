@@ -17,6 +17,8 @@ protocol ResumableDownloadOwner: AnyObject {
     var hasLiveAttempt: Bool { get }
     /// Whether the task has ended, or is no longer this process's.
     var isOver: Bool { get }
+    /// Whether the task has ended.
+    var hasEnded: Bool { get }
     /// So much is on disk for good.
     func downloadIsSafe(at checkpoint: DownloadCheckpoint)
     /// Less is there than the record tells of: it tells of this, for good, when the call returns.
@@ -151,6 +153,8 @@ final class ResumableDownload: Ticking {
                 return try await adopt(checkpoint)
             }
             return .asBefore
+        } catch let error as FileError where error.code == ECANCELED {
+            return .away  // nothing waits for it any more, and nothing of it has failed
         } catch let error as FileError where error.isForLater {
             services.log.write(
                 .warning, "the part of a download cannot be reached: it is tried again",
@@ -182,7 +186,8 @@ final class ResumableDownload: Ticking {
             return .gone
         }
         guard let owner, !owner.isOver else {
-            content.discardOwnPart()
+            // The next process, or another node, goes on with that of one that has not ended.
+            if owner?.hasEnded == true { content.discardOwnPart() }
             return .asBefore
         }
         let point = found.point

@@ -168,7 +168,8 @@ final class TaskRunner {
     func settle() async {
         send(.settle)
         guard machine.phase == .settled else { return }
-        await prepared()
+        transfer.giveUpPreparing()
+        await partIsTakenUp()
         await reception.download.checkpointAll(waitsForRoom: false)
     }
 
@@ -294,15 +295,15 @@ final class TaskRunner {
         timers.stop()
         LoopActor.start { [self] in
             // It may be taking the part up.
-            if !reception.content.isWorthKeeping { await prepared() }
+            if !reception.content.isWorthKeeping { await partIsTakenUp() }
             send(.partKept(await keeper.keepPart(ofTaskEndingWith: error)))
         }
     }
 
-    /// Returns when no attempt is being prepared any more: that does not wait for room now.
-    private func prepared() async {
+    /// Returns when no part is being taken up any more: that does not wait for room now.
+    private func partIsTakenUp() async {
         reception.content.spool?.giveUpWaiting()
-        await transfer.prepared()
+        await transfer.partIsTakenUp()
     }
 
     // MARK: The record

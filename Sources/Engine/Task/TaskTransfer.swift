@@ -16,6 +16,8 @@ final class TaskTransfer {
     private var exchange: Exchange
     /// Brings together what the next attempt needs.
     private var preparation: Task<Void, Never>?
+    /// Those who wait until what is on disk has been taken up; nil while it is not being.
+    private var partWaiters: Waiters?
     /// The response of another task whose transfer this one goes on with (S-70).
     private var inheritedResponse: ResponseRecord?
 
@@ -67,7 +69,11 @@ final class TaskTransfer {
                 try await reception.saving?.check()
                 var isNoted = true
                 if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
-                guard try await reception.findPart() else { return tryLater() }
+                guard isReadyToOpen else {
+                    preparation = nil
+                    return control.rest()
+                }
+                guard try await findPart() else { return tryLater() }
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
@@ -97,8 +103,24 @@ final class TaskTransfer {
         control?.rest()
     }
 
-    /// Returns when nothing is being brought together any more.
-    func prepared() async { await preparation?.value }
+    private func findPart() async throws(TransferError) -> Bool {
+        partWaiters = Waiters()
+        defer {
+            var waiters = partWaiters.take()
+            waiters?.wakeAll()
+        }
+        return try await reception.findPart()
+    }
+
+    /// Returns when no part is being taken up any more: whatever else is prepared may take long,
+    /// and comes to nothing where no attempt is wanted any more.
+    func partIsTakenUp() async {
+        guard partWaiters != nil else { return }
+        await withCheckedContinuation { partWaiters?.add($0) }
+    }
+
+    /// The task goes on elsewhere, or later: nothing is brought here for it any more.
+    func giveUpPreparing() { preparation?.cancel() }
 
     private var isReadyToOpen: Bool {
         exchange.isWaitingToStart && phase == .attempting && !task.services.standsStill

@@ -8,9 +8,6 @@ internal import Glibc
 ///
 /// Every statement is prepared once. <https://www.postgresql.org/docs/15/libpq-pipeline-mode.html>
 final class Connection {
-    /// How many bytes the parameters of a statement may have: half of what PostgreSQL takes of a
-    /// message, or makes of a row.
-    private static let byteLimit = 512 << 20
     /// How many a statement has at least that goes out before the next one is made: libpq's memory
     /// for what waits to go out is never given back.
     private static let largeByteCount = 1 << 20
@@ -37,6 +34,11 @@ final class Connection {
     private var isOpen = false
     /// How long the server may say nothing while an answer is waited for.
     var patience: Patience
+    /// How many bytes the parameters of a statement may have: half of what PostgreSQL takes of a
+    /// message, or makes of a row.
+    var byteLimit = 512 << 20
+    /// How many a statement has, about, that writes many rows.
+    var sliceLimit: Int { byteLimit / 32 }
 
     /// Opens a connection.
     /// - Throws: `away`, in libpq's words, also where the password is wrong.
@@ -63,7 +65,7 @@ final class Connection {
     /// one.
     func send(_ sql: String, _ parameters: [Parameter] = []) throws(StoreError) {
         let byteCount = parameters.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
-        guard byteCount < Self.byteLimit else {
+        guard byteCount < byteLimit else {
             throw .failed("A statement has more bytes than PostgreSQL takes.")
         }
         isOpen = true

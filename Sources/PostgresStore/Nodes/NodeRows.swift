@@ -136,8 +136,8 @@ struct NodeRows {
     ///
     /// - Parameters:
     ///   - content: which one.
-    ///   - folder: the mark of a folder; where it is given no other one may have got the parts of
-    ///     the owner's tenant since.
+    ///   - folder: the mark of a folder, for a part in it: no other one may have got the parts of
+    ///     the owner's tenant since, and nobody needs that of what was put as a whole.
     /// - Returns: whether there is.
     /// - Throws: what is wrong with the database.
     func needs(
@@ -158,16 +158,17 @@ struct NodeRows {
             SELECT \(columns) FROM \(row) AND NOT EXISTS
                 (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
             """, [.number(number), .bytes(folder)])
-        // A part is needed by its owner, whatever that tells of.
-        guard rows.count > 0, folder == nil else { return rows.count > 0 }
+        guard rows.count > 0 else { return false }
+        let isPart = folder != nil
         let answers = try rows.mapReadable(of: "task") { row throws(StoreError) in
             switch content.owner {
             case .task:
                 guard row.int64(1) == StoredState.completed.rawValue else { return true }
-                return try TaskStatus.content(in: row.bytes(2)).map {
-                    $0.series == content.series
-                } ?? false
-            case .file: return !row.bool(1) || row.int64OrNil(2) == content.series
+                let told = try TaskStatus.content(in: row.bytes(2))
+                return isPart ? told?.series == nil : told != nil && told?.series == content.series
+            case .file:
+                guard row.bool(1) else { return true }
+                return row.int64OrNil(2) == (isPart ? nil : content.series)
             case .entry: return true
             }
         }

@@ -7,10 +7,6 @@ internal import Semantics
 ///
 /// Events are encoded first, because a task's row names its events.
 struct BatchWriter {
-    /// How many bytes of contents or events one statement writes, about: a statement may have
-    /// 512 MiB at most.
-    static let byteLimit = 16 << 20
-
     let connection: Connection
     let sealer: any Sealer
     /// Sessions of which it is known that their rows are there.
@@ -85,32 +81,23 @@ struct BatchWriter {
         }
         guard !batch.contents.isEmpty else { return }
         let tenants = try tenants(of: batch)
-        var tasks: [Int64] = []
-        var sealed: [[UInt8]] = []
-        var byteCount = 0
-        for (task, bytes) in batch.contents {
-            // The task is gone already: so is its content.
-            guard let tenant = tenants[task] else { continue }
-            tasks.append(task.rawValue)
-            sealed.append(try sealer.seal(bytes, for: .content(of: task, tenant: tenant)))
-            byteCount += bytes.count
-            guard byteCount > Self.byteLimit else { continue }
-            try write(contents: sealed, of: tasks)
-            (tasks, sealed, byteCount) = ([], [], 0)
+        // Where the task is gone already, so is its content.
+        let contents = batch.contents.filter { tenants[$0.task] != nil }
+        for some in contents.slices(of: connection.sliceLimit, by: \.bytes.count) {
+            let sealed = try some.compactMap { content in
+                try tenants[content.task].map {
+                    try sealer.seal(content.bytes, for: .content(of: content.task, tenant: $0))
+                }
+            }
+            try connection.send(
+                """
+                INSERT INTO content (task, bytes) SELECT new.task, new.bytes
+                FROM unnest($1, $2) AS new (task, bytes)
+                JOIN task ON task.id = new.task AND task.state <> 6
+                ON CONFLICT (task) DO UPDATE SET bytes = excluded.bytes
+                """,
+                [.numbers(some.map(\.task.rawValue)), .chunks(sealed)])
         }
-        try write(contents: sealed, of: tasks)
-    }
-
-    private func write(contents: [[UInt8]], of tasks: [Int64]) throws(StoreError) {
-        guard !tasks.isEmpty else { return }
-        try connection.send(
-            """
-            INSERT INTO content (task, bytes) SELECT new.task, new.bytes
-            FROM unnest($1, $2) AS new (task, bytes)
-            JOIN task ON task.id = new.task AND task.state <> 6
-            ON CONFLICT (task) DO UPDATE SET bytes = excluded.bytes
-            """,
-            [.numbers(tasks), .chunks(contents)])
     }
 
     /// Whose the tasks are that have contents: mostly the batch has them, too.
@@ -129,33 +116,44 @@ struct BatchWriter {
     }
 
     private func writePacks(_ packer: EventPacker, at instant: KeptTime) throws {
-        var packs: [EventPackWriter] = []
-        var byteCount = 0
-        for pack in packer.packs {
-            packs.append(pack)
-            byteCount += pack.bytes.count
-            guard byteCount > Self.byteLimit else { continue }
-            try write(packs, newest: packer.newestOfTenant, at: instant)
-            (packs, byteCount) = ([], 0)
+        let newest = packer.newestOfTenant
+        for packs in packer.packs.slices(of: connection.sliceLimit, by: \.bytes.count) {
+            try connection.send(
+                """
+                INSERT INTO event_pack (session, last_sequence, first_sequence, tenant,
+                    tenant_through, events, newest_at)
+                SELECT *, $7 FROM unnest($1, $2, $3, $4, $5, $6)
+                """,
+                [
+                    .numbers(packs.map(\.session.rawValue)), .numbers(packs.map(\.lastSequence)),
+                    .numbers(packs.map(\.firstSequence)), .numbers(packs.map(\.tenant.rawValue)),
+                    .numbers(packs.map { newest[$0.tenant] ?? $0.newestTenantSequence }),
+                    .chunks(packs.map(\.bytes)), .number(instant.milliseconds),
+                ])
         }
-        try write(packs, newest: packer.newestOfTenant, at: instant)
     }
+}
 
-    private func write(
-        _ packs: [EventPackWriter], newest: [TenantID: Int64], at instant: KeptTime
-    ) throws(StoreError) {
-        guard !packs.isEmpty else { return }
-        try connection.send(
-            """
-            INSERT INTO event_pack (session, last_sequence, first_sequence, tenant, tenant_through,
-                events, newest_at)
-            SELECT *, $7 FROM unnest($1, $2, $3, $4, $5, $6)
-            """,
-            [
-                .numbers(packs.map(\.session.rawValue)), .numbers(packs.map(\.lastSequence)),
-                .numbers(packs.map(\.firstSequence)), .numbers(packs.map(\.tenant.rawValue)),
-                .numbers(packs.map { newest[$0.tenant] ?? $0.newestTenantSequence }),
-                .chunks(packs.map(\.bytes)), .number(instant.milliseconds),
-            ])
+extension Array {
+    /// Its elements in their order, as many at a time as one statement writes, and at least one: a
+    /// statement is limited, and what has one with more in it would be refused for good.
+    ///
+    /// - Parameters:
+    ///   - limit: how many bytes that is.
+    ///   - size: how many an element has.
+    /// - Returns: the slices; none of an empty array.
+    func slices(of limit: Int, by size: (Element) -> Int) -> [ArraySlice<Element>] {
+        var slices: [ArraySlice<Element>] = []
+        var (start, byteCount) = (startIndex, 0)
+        for index in indices {
+            let more = size(self[index])
+            if byteCount + more > limit, index > start {
+                slices.append(self[start..<index])
+                (start, byteCount) = (index, 0)
+            }
+            byteCount += more
+        }
+        if start < endIndex { slices.append(self[start...]) }
+        return slices
     }
 }

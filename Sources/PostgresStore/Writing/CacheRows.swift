@@ -33,17 +33,29 @@ struct CacheRows {
 
     private func save(_ responses: [KeptResponse]) throws {
         guard let newest = responses.map(\.entry.id.rawValue).max() else { return }
+        let described = responses.map { response in
+            precondition(response.entry.place != .memory, "what is in RAM alone is not stored")
+            var writer = RecordWriter()
+            response.entry.writeMetadata(to: &writer)
+            return (response: response, metadata: writer.bytes)
+        }
+        for some in described.slices(
+            of: connection.sliceLimit, by: { $0.metadata.count + ($0.response.content?.count ?? 0) }
+        ) { try save(some) }
+        // At once, because entries are forgotten without a look at their numbers.
+        try GatewayRow(connection: connection).note(newest)
+    }
+
+    private func save(
+        _ described: ArraySlice<(response: KeptResponse, metadata: [UInt8])>
+    ) throws {
         var metadata: [[UInt8]] = []
         var contents: [[UInt8]?] = []
-        for response in responses {
+        for (response, clear) in described {
             let entry = response.entry
-            precondition(entry.place != .memory, "what is in RAM alone is not stored")
-            var writer = RecordWriter()
-            entry.writeMetadata(to: &writer)
             metadata.append(
                 try sealer.seal(
-                    writer.bytes,
-                    for: .metadata(of: entry.id, in: entry.session, tenant: entry.tenant)))
+                    clear, for: .metadata(of: entry.id, in: entry.session, tenant: entry.tenant)))
             contents.append(
                 try response.content.map { content in
                     try sealer.seal(
@@ -51,7 +63,7 @@ struct CacheRows {
                         for: .content(of: entry.id, in: entry.session, tenant: entry.tenant))
                 })
         }
-        let entries = responses.map(\.entry)
+        let entries = described.map(\.response.entry)
         try connection.send(
             """
             INSERT INTO cache_entry (id, tenant, session, fingerprint, size, is_file, used_at,
@@ -68,13 +80,11 @@ struct CacheRows {
             [
                 .numbers(entries.map(\.id.rawValue)), .numbers(entries.map(\.tenant.rawValue)),
                 .numbers(entries.map(\.session.rawValue)),
-                .numbers(responses.map(\.fingerprint)), .numbers(entries.map(\.size)),
+                .numbers(described.map(\.response.fingerprint)), .numbers(entries.map(\.size)),
                 .flags(entries.map { $0.place == .file }),
                 .numbers(entries.map(\.usedAt.milliseconds)), .chunks(metadata),
                 .chunks(contents),
             ])
-        // At once, because entries are forgotten without a look at their numbers.
-        try GatewayRow(connection: connection).note(newest)
     }
 
     /// Forgets stored responses; some may be gone already.

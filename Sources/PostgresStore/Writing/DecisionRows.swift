@@ -39,14 +39,21 @@ struct DecisionRows {
     func save(_ batch: StoreBatch) throws {
         let decisions = batch.decisions.filter { batch.expectedStates[$0.id] == nil }
         guard let newest = decisions.map(\.id.rawValue).max() else { return }
-        var questions: [[UInt8]] = []
-        var secrets: [[UInt8]?] = []
-        for decision in decisions {
-            let parts = decision.questionParts
-            questions.append(parts.clear.bytes)
-            secrets.append(
-                try sealer.sealIfPresent(
-                    parts.secret, for: .question(of: decision.id, tenant: decision.tenant)))
+        let questions = decisions.map { (decision: $0, parts: $0.questionParts) }
+        for some in questions.slices(of: connection.sliceLimit, by: \.parts.byteCount) {
+            try save(some)
+        }
+        // At once, because decisions are forgotten by task, without a look at their numbers.
+        try GatewayRow(connection: connection).note(newest)
+    }
+
+    private func save(
+        _ questions: ArraySlice<(decision: DecisionRecord, parts: RecordParts)>
+    ) throws {
+        let decisions = questions.map(\.decision)
+        let secrets = try questions.map { decision, parts in
+            try sealer.sealIfPresent(
+                parts.secret, for: .question(of: decision.id, tenant: decision.tenant))
         }
         try connection.send(
             """
@@ -64,11 +71,9 @@ struct DecisionRows {
                 .numbers(decisions.map(\.task.rawValue)), .texts(decisions.map(\.kind.rawValue)),
                 .numbers(decisions.map(\.state.stored)),
                 .numbers(decisions.map(\.createdAt.milliseconds)),
-                .numbers(decisions.map(\.deadline.milliseconds)), .chunks(questions),
-                .chunks(secrets),
+                .numbers(decisions.map(\.deadline.milliseconds)),
+                .chunks(questions.map(\.parts.clear.bytes)), .chunks(secrets),
             ])
-        // At once, because decisions are forgotten by task, without a look at their numbers.
-        try GatewayRow(connection: connection).note(newest)
     }
 
     /// One decision, unless it is another tenant's.

@@ -49,26 +49,30 @@ struct RememberedRows<Item: RememberedItem> {
     }
 
     private func store(_ change: SessionChange<Item>) throws {
-        guard !change.stored.isEmpty else { return }
-        let sealed = try change.stored.map { number, item in
+        let items = change.stored.map { number, item in
             var writer = RecordWriter()
             item.write(to: &writer)
-            return try sealer.seal(
-                writer.bytes,
-                for: .item(number, in: Item.table, of: change.session, tenant: change.tenant))
+            return (number: number, bytes: writer.bytes)
         }
-        try connection.send(
-            """
-            INSERT INTO \(Item.table) (session, tenant, number, sealed)
-            SELECT session.id, $2, new.* FROM unnest($3, $4) AS new
-            JOIN session ON session.id = $1
-            ON CONFLICT (session, number)
-                DO UPDATE SET tenant = excluded.tenant, sealed = excluded.sealed
-            """,
-            [
-                .number(change.session.rawValue), .number(change.tenant.rawValue),
-                .numbers(change.stored.map(\.key)), .chunks(sealed),
-            ])
+        for some in items.slices(of: connection.sliceLimit, by: \.bytes.count) {
+            let sealed = try some.map { number, bytes in
+                try sealer.seal(
+                    bytes,
+                    for: .item(number, in: Item.table, of: change.session, tenant: change.tenant))
+            }
+            try connection.send(
+                """
+                INSERT INTO \(Item.table) (session, tenant, number, sealed)
+                SELECT session.id, $2, new.* FROM unnest($3, $4) AS new
+                JOIN session ON session.id = $1
+                ON CONFLICT (session, number)
+                    DO UPDATE SET tenant = excluded.tenant, sealed = excluded.sealed
+                """,
+                [
+                    .number(change.session.rawValue), .number(change.tenant.rawValue),
+                    .numbers(some.map(\.number)), .chunks(sealed),
+                ])
+        }
     }
 
     /// What is found, and what of it cannot be read.

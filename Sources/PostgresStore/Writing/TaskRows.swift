@@ -22,7 +22,7 @@ struct TaskRows {
     ) throws {
         let parameters = try columns(tasks, marks)
         let byteCount = parameters.reduce(0) { $0 + ($1.bytes?.count ?? 0) }
-        guard byteCount > BatchWriter.byteLimit, tasks.count > 1 else {
+        guard byteCount > connection.sliceLimit, tasks.count > 1 else {
             return try connection.send(sql, parameters)
         }
         let half = tasks.count / 2
@@ -63,13 +63,15 @@ struct TaskRows {
     private func change(_ tasks: [TaskRecord], _ marks: [EventPacker.Marks]) throws {
         guard !tasks.isEmpty else { return }
         try send(Self.change, tasks, marks, state)
-        try connection.send(
-            """
-            DELETE FROM task_metadata AS old WHERE task = ANY($1) AND NOT EXISTS (
-                SELECT 1 FROM unnest($2, $3, $4) AS new (task, key, value)
-                WHERE new.task = old.task AND new.key = old.key AND new.value = old.value)
-            """,
-            [.numbers(tasks.map(\.id.rawValue))] + metadata(of: tasks).dropFirst())
+        for some in metadataSlices(of: tasks) {
+            try connection.send(
+                """
+                DELETE FROM task_metadata AS old WHERE task = ANY($1) AND NOT EXISTS (
+                    SELECT 1 FROM unnest($2, $3, $4) AS new (task, key, value)
+                    WHERE new.task = old.task AND new.key = old.key AND new.value = old.value)
+                """,
+                [.numbers(some.map(\.id.rawValue))] + metadata(of: some).dropFirst())
+        }
         try insertMetadata(of: tasks)
     }
 
@@ -152,17 +154,25 @@ struct TaskRows {
     // MARK: Metadata
 
     private func insertMetadata(of tasks: [TaskRecord]) throws {
-        guard tasks.contains(where: { !$0.options.metadata.isEmpty }) else { return }
-        try connection.send(
-            """
-            INSERT INTO task_metadata (tenant, task, key, value)
-            SELECT new.* FROM unnest($1, $2, $3, $4) AS new (tenant, task, key, value)
-            JOIN task ON task.id = new.task AND task.state <> 6
-            ON CONFLICT DO NOTHING
-            """, metadata(of: tasks))
+        let described = tasks.filter { !$0.options.metadata.isEmpty }
+        for some in metadataSlices(of: described) {
+            try connection.send(
+                """
+                INSERT INTO task_metadata (tenant, task, key, value)
+                SELECT new.* FROM unnest($1, $2, $3, $4) AS new (tenant, task, key, value)
+                JOIN task ON task.id = new.task AND task.state <> 6
+                ON CONFLICT DO NOTHING
+                """, metadata(of: some))
+        }
     }
 
-    private func metadata(of tasks: [TaskRecord]) -> [Parameter] {
+    private func metadataSlices(of tasks: [TaskRecord]) -> [ArraySlice<TaskRecord>] {
+        tasks.slices(of: connection.sliceLimit) { task in
+            task.options.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        }
+    }
+
+    private func metadata(of tasks: ArraySlice<TaskRecord>) -> [Parameter] {
         let all = tasks.flatMap { task in
             task.options.metadata.map { (task: task, key: $0.key, value: $0.value) }
         }

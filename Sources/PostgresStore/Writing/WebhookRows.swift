@@ -33,16 +33,22 @@ struct WebhookRows {
     // MARK: Webhooks
 
     private func save(_ webhooks: [WebhookRecord]) throws {
-        guard !webhooks.isEmpty else { return }
-        var properties: [[UInt8]] = []
-        var secrets: [[UInt8]] = []
-        for webhook in webhooks {
+        let described = webhooks.map { webhook in
             var parts = RecordParts()
             WebhookProperties.write(webhook, to: &parts)
-            properties.append(parts.clear.bytes)
-            secrets.append(
-                try sealer.seal(
-                    parts.secret.bytes, for: .webhook(webhook.id, tenant: webhook.tenant)))
+            return (webhook: webhook, parts: parts)
+        }
+        for some in described.slices(of: connection.sliceLimit, by: \.parts.byteCount) {
+            try save(some)
+        }
+    }
+
+    private func save(
+        _ described: ArraySlice<(webhook: WebhookRecord, parts: RecordParts)>
+    ) throws {
+        let webhooks = described.map(\.webhook)
+        let secrets = try described.map { webhook, parts in
+            try sealer.seal(parts.secret.bytes, for: .webhook(webhook.id, tenant: webhook.tenant))
         }
         try connection.send(
             """
@@ -55,8 +61,8 @@ struct WebhookRows {
                 .numbers(webhooks.map(\.id.rawValue)), .numbers(webhooks.map(\.tenant.rawValue)),
                 .numbers(webhooks.map(\.session?.rawValue)),
                 .texts(webhooks.map(\.state.rawValue)), .numbers(webhooks.map(\.cursor)),
-                .numbers(webhooks.map(\.createdAt.milliseconds)), .chunks(properties),
-                .chunks(secrets),
+                .numbers(webhooks.map(\.createdAt.milliseconds)),
+                .chunks(described.map(\.parts.clear.bytes)), .chunks(secrets),
             ])
     }
 

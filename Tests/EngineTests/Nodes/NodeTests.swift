@@ -154,6 +154,46 @@ struct NodeTests {
     }
 
     @Test @LoopActor
+    func `a stop does not wait for what is brought from elsewhere, and the next goes on (R-12)`()
+        async throws
+    {
+        let bench = try NodeBench(stretchLength: 64 << 10)
+        let (first, second) = try await bench.pair()
+        let (task, _) = try await sendingDownload(at: first, on: bench)
+        let place = try #require(second.place)
+        place.beforeRead = {
+            do {
+                try await Task.sleep(for: .seconds(3600))
+            } catch {
+                throw FileError("read", code: ECANCELED)
+            }
+        }
+        try bench.lose(first)
+        try await eventually("a stretch to be read") { place.readCount > 0 }
+        let before = try await bench.shared.disk.task(task, of: second.tenant)
+        let isStopped = Gate()
+        LoopActor.start {
+            await second.gateway.stop()
+            isStopped.open()
+        }
+        try await isStopped.wait()
+        #expect(second.network.attempts.isEmpty && !second.recorder.isOver(task))
+        let after = try await bench.shared.disk.task(task, of: second.tenant)
+        #expect(before?.checkpoint != nil && after?.checkpoint == before?.checkpoint)
+        #expect(try second.files().isEmpty)
+
+        try bench.kill(second)
+        let third = try await bench.node(3)
+        let again = try await third.network.attempt(0)
+        #expect(again.request.headers.first("Range") == "bytes=131072-")
+        let (headers, rest) = Self.rest(from: 131_072)
+        again.answer(206, headers, rest)
+        try await eventually("the end") { try await third.state(task) == .completed }
+        let whole = try await third.read(task)
+        #expect(whole.count == 200_000 && Pattern.firstDifference(in: whole) == nil)
+    }
+
+    @Test @LoopActor
     func `a node that writes nothing any more removes nothing that another one relies on`()
         async throws
     {

@@ -1,6 +1,7 @@
 import Glibc
 import Loop
 import Semantics
+import Synchronization
 import TestSupport
 import Testing
 
@@ -98,6 +99,92 @@ struct TakeOverTests {
         try await eventually("its part to go, and no other") {
             Set(try first.files()) == Set(Self.strays.map(Self.partName))
         }
+    }
+
+    @Test @LoopActor
+    func `a part that cannot be handed over keeps no other one from the next node (R-2)`()
+        async throws
+    {
+        let (first, second) = try await bench.pair()
+        let session = try await first.session()
+        let (lost, _) = try await bench.halfDownload(at: first, in: session)
+        let (kept, _) = try await bench.halfDownload(at: first, in: session)
+        let file = try await first.file()
+        let bytes = Pattern.bytes(count: 200_000)
+        try await first.append(Array(bytes.prefix(100_000)), to: file)
+        first.store.refuseReads(of: lost, with: .damaged("It cannot be read."))
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+
+        let attempts = [try await second.network.attempt(0), try await second.network.attempt(1)]
+        let goesOn = try #require(
+            attempts.first { $0.request.headers.first("Range") != nil }, "both begin anew")
+        try await bench.finishSecondHalf(of: kept, by: goesOn, at: second)
+        let anew = try #require(attempts.first { $0 !== goesOn })
+        bench.sendFirstHalf(by: anew)
+        bench.sendSecondHalf(by: anew)
+        anew.end()
+        try await eventually("the other end") { try await second.state(lost) == .completed }
+        try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
+        let uploaded = try await second.bytes(of: file)
+        #expect(uploaded.count == bytes.count && Pattern.firstDifference(in: uploaded) == nil)
+    }
+
+    @Test @LoopActor
+    func `a part that a crash has left of a completed download is not handed over`() async throws {
+        let (first, second) = try await bench.pair()
+        let task = try await download(first.tenant, at: first)
+        try await first.network.attempt(0).answer(200, [:], Pattern.bytes(count: 400_000))
+        _ = try await first.finished(task)
+        await first.quiet()
+        try writeParts(of: [task], at: first)
+        let count = first.place?.wholeCount
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        #expect(first.place?.wholeCount == count)
+        try await eventually("the part to go") { try first.files().isEmpty }
+        #expect(try await second.read(task).count == 400_000)
+    }
+
+    @Test @LoopActor
+    func `a look-up that crosses the tenant's leaving leaves nothing in memory (S-57)`()
+        async throws
+    {
+        let (first, second) = try await bench.pair()
+        let task = try await download(first.tenant, at: first, resume: false)
+        await first.quiet()
+        let directory = first.gateway.tasks.directory
+        directory.dropRecords()
+        first.store.holdReads()
+        let read = LoopActor.start { try await directory.read(task, TenantID.operatorTenant) }
+        try await eventually("the look-up") { first.store.heldReadCount == 1 }
+        try await bench.drain(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        first.store.releaseReads()
+        #expect(try await read.value.record.id == task)
+        #expect(!directory.holds(task))
+        // And one that begins behind it.
+        _ = try await directory.read(task, first.tenant)
+        #expect(!directory.holds(task))
+    }
+
+    @Test @LoopActor
+    func `before a tenant is settled nothing is left of its old parts (R-3)`() async throws {
+        let (first, second) = try await bench.pair()
+        var tasks: [TaskID] = []
+        for _ in 0..<100 {
+            tasks.append(try await download(first.tenant, at: first, resume: false))
+        }
+        try writeParts(of: tasks, at: second)
+        let left = Mutex<Int?>(nil)
+        try #require(second.node).beforeSettling { [directory = second.directory] in
+            let names = try? directory.contents().filter { $0.hasSuffix(".part") }
+            left.withLock { $0 = names?.count }
+        }
+        await first.quiet()
+        try bench.kill(first)
+        try await bench.arrival(of: first.tenant, at: second)
+        #expect(left.withLock { $0 } == 0)
     }
 
     @Test @LoopActor

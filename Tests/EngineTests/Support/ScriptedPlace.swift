@@ -28,6 +28,8 @@ final class ScriptedPlace: WholeContents {
     var beforeRead: (@LoopActor () async throws -> Void)?
     /// Tries to read stretches.
     private(set) var readCount = 0
+    /// Tries to read whole contents that have failed so.
+    fileprivate(set) var failedReadCount = 0
     /// Tries to put stretches.
     private(set) var tryCount = 0
     private let folder: SharedFolderContents
@@ -111,7 +113,10 @@ private final class ScriptedContent: OpenContent {
     }
 
     func read(at offset: Int64, count: Int) async throws -> [UInt8] {
-        if let failure = failure(offset, count) { throw failure }
+        if let failure = failure(offset, count) {
+            place.failedReadCount += 1
+            throw failure
+        }
         return try await content.read(at: offset, count: count)
     }
 

@@ -319,9 +319,10 @@ final class NodeOnDisk: NodeStore {
         switch content.owner {
         case .task(let task):
             guard try await shared.disk.knows(task) else { return false }
-            if kind != .part, try await !hasOutstanding(task) {
-                guard let told = try await shared.record(of: task)?.content else { return false }
-                return told.series == content.series
+            if try await !hasOutstanding(task) {
+                let told = try await shared.record(of: task)?.content
+                if kind != .part { return told != nil && told?.series == content.series }
+                if told?.series != nil { return false }
             }
             for tenant in shared.tenants(withPartsElsewhereThan: node) where kind == .part {
                 if try await shared.disk.task(task, of: tenant) != nil { return false }
@@ -331,7 +332,7 @@ final class NodeOnDisk: NodeStore {
             let files = try await shared.disk.load().files
             return files.contains {
                 $0.id == file
-                    && (kind == .part || !$0.isComplete || $0.series == content.series)
+                    && (!$0.isComplete || $0.series == (kind == .part ? nil : content.series))
             }
         case .entry(let response): return try await shared.disk.knows(response)
         }
