@@ -44,7 +44,8 @@ public final class LoopClock: Sendable {
 
     /// A look at an instant of `monotonic`; the first one loses nothing.
     func look(at instant: Int64) {
-        let gap = instant - seen.exchange(instant, ordering: .relaxed)
+        let gap = instant - seen.load(ordering: .relaxed)
+        seen.store(instant, ordering: .relaxed)
         if gap > LoopClock.longestGap, gap < instant { missed.add(gap, ordering: .relaxed) }
     }
 

@@ -522,18 +522,3 @@ extension TaskRunner: TaskTimersOwner {
         }
     }
 }
-
-extension Collection where Element == TaskRunner {
-    /// Returns when all of these tasks have completed, or after `limit`.
-    @LoopActor
-    func completions(within limit: Duration) async {
-        // By the loop's clock, as each one's limit.
-        let clock = LoopActor.loop.clock
-        let end = Duration.nanoseconds(clock.now) + limit
-        for runner in self {
-            let left = end - .nanoseconds(clock.now)
-            guard left > .zero else { return }
-            await runner.completion(within: left)
-        }
-    }
-}
