@@ -37,12 +37,12 @@ extension ResetTests {
         try Data(repeating: 0, count: 700 << 10).write(to: URL(fileURLWithPath: filler))
         let rest = directory.file("rest")
         while (try? Data(repeating: 0, count: 4096).append(to: rest)) != nil {}
-        let start = isFlushed ? 1040 : 1000
+        let start = isFlushed ? 1400 : 1000
         if isFlushed {
             // However late the loop hears of what the disk has said.
             let busy = Gate()
             defer { busy.open() }
-            for _ in 0..<4 { Thread.detachNewThread { while !busy.isOpen {} } }
+            for _ in 0..<2 { Thread.detachNewThread { while !busy.isOpen {} } }
             for end in 1000..<start {
                 await #expect(throws: GatewayError.diskFull) {
                     try await harness.gateway.sessions.flush(session, of: harness.tenant)
