@@ -1,175 +1,44 @@
-import Curl
-import Foundation
 import Glibc
 import Loop
-import Sealing
 import Semantics
 import TestSupport
 import Testing
 
 @testable import Engine
-@testable import S3ContentStore
 
 /// What machines that share a place for contents send there of downloads before they are whole, and
 /// go on behind.
 @Suite(.onLoop)
 struct SentAheadTests {
-    /// A place that several machines share.
-    struct Place: Sendable, CustomTestStringConvertible {
-        let testDescription: String
-        /// Makes another machine's view of a place that no test has had yet.
-        let make: @LoopActor () async throws -> @LoopActor () async throws -> any WholeContents
-    }
+    private typealias Machine = SharingMachine
 
-    private static let length: Int64 = 48 << 12
-    private static let task = TaskID(rawValue: 7)
-    private static let tenant = TenantID(rawValue: 7)
-    private static let files = FileThreads(count: 2)
+    private static let length = SharedPlace.stretchLength
+    private static let task = Machine.task
+    private static let tenant = Machine.tenant
 
-    static let places =
-        [
-            Place(testDescription: "shared folder") {
-                let directory = try TemporaryDirectory()
-                return { folder(in: directory) }
-            }
-        ] + (MotoServer.isInstalled ? [onS3] : [])
-
-    private static func folder(in directory: TemporaryDirectory) -> SharedFolderContents {
-        SharedFolderContents(at: directory.path, files: files, stretchLength: length)
-    }
-
-    private static let onS3 = Place(testDescription: "S3") {
-        let moto = try await MotoServer.shared()
-        let place = moto.newPlace()
-        return {
-            var everywhere = EgressPolicy()
-            everywhere.allowed = [try AllowedDestination(parsing: "127.0.0.0/8")]
-            var sizes = S3Sizes()
-            sizes.part = length
-            return try S3Contents(
-                at: S3Location(place, environment: [:]), environment: moto.environment,
-                transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "tests")),
-                digests: SHADigests(), files: files, clock: SystemClock(), sizes: sizes)
-        }
-    }
-
-    /// A machine with a folder of its own.
+    /// Two machines that share a place, once what the first one has fetched is there as far as its
+    /// stretches are whole; and what its record tells.
     @LoopActor
-    private final class Machine {
-        let folder: ContentFolder
-        let store: SplitContentStore
-        let place: any WholeContents
-        private let spools: Spools
-        private let directory: TemporaryDirectory
-
-        init(_ place: any WholeContents) async throws {
-            directory = try TemporaryDirectory()
-            folder = ContentFolder(path: directory.path)
-            try folder.prepare()
-            self.place = place
-            if try await place.mark() == nil { try await place.setMark("of-a-test") }
-            store = SplitContentStore(
-                place, partsIn: folder, files: SentAheadTests.files, isShared: true)
-            spools = Spools(
-                in: folder, files: SentAheadTests.files, room: DiskRoom(), clock: ManualClock(),
-                digests: SumDigests(), contents: store)
-        }
-
-        /// Fetches so many bytes, as its record is told: the checkpoint.
-        func fetch(
-            _ count: Int64, from spool: ContentSpool, in series: Int64? = nil
-        ) async throws -> DownloadCheckpoint {
-            let start = spool.length
-            Pattern.bytes(from: Int(start), count: Int(count - start)).withUnsafeBytes {
-                spool.append($0)
-            }
-            try await spool.settle()
-            return try tell([0..<count], in: series)
-        }
-
-        func tell(_ received: [Range<Int64>], in series: Int64? = nil) throws -> DownloadCheckpoint
-        {
-            var checkpoint = try DownloadCheckpoint.tagged(
-                received, of: SentAheadTests.task, series: series)
-            checkpoint.series = store.sendAhead(
-                checkpoint.point, of: SentAheadTests.task, for: SentAheadTests.tenant, in: series)
-            return checkpoint
-        }
-
-        func spool() -> ContentSpool {
-            let spool = spools.makeSpool(for: .task(SentAheadTests.task), digest: nil)
-            spool.moveToDisk()
-            return spool
-        }
-
-        /// What is found of a part, and whether the record had to be told of it.
-        func take(
-            _ checkpoint: DownloadCheckpoint
-        ) async throws -> (found: DownloadCheckpoint?, told: DownloadCheckpoint?) {
-            var told: DownloadCheckpoint?
-            let found = try await store.takePart(
-                of: checkpoint, in: SentAheadTests.tenant, as: SentAheadTests.task
-            ) {
-                told = $0
-                return true
-            }
-            return (found, told)
-        }
-
-        /// A spool that goes on with what was taken.
-        func goOn(from checkpoint: DownloadCheckpoint) async throws -> ContentSpool {
-            let spool = spools.goOn(
-                with: spools.part(of: .task(SentAheadTests.task)),
-                length: checkpoint.point.prefixLength, digest: nil)
-            try await spool.goOn()
-            return spool
-        }
-
-        func part(_ range: Range<Int64>) throws -> [UInt8] {
-            try spools.part(of: .task(SentAheadTests.task)).read(
-                at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
-        }
-
-        /// As when its tenant goes to another machine.
-        func handOver(_ checkpoint: DownloadCheckpoint) async throws -> Int64? {
-            let entry = try #require(try await store.list([.part]).first)
-            let series = try await store.handOver(
-                entry, of: checkpoint, in: SentAheadTests.tenant)
-            store.forgetPart(of: entry.owner)
-            return series
-        }
-
-        /// What is kept as a whole under a name; nil where nothing is.
-        func kept(_ content: ContentName) async throws -> [UInt8]? {
-            guard let content = try await store.open(content) else { return nil }
-            return try await content.read(at: 0, count: Int(content.length))
-        }
-
-        func waitFor(stretches ranges: [Range<Int64>]) async throws {
-            try await eventually("the stretches \(ranges)") { [self] in
-                let all = try await place.stretches(of: SentAheadTests.task)
-                return all.map(\.range).sorted { $0.lowerBound < $1.lowerBound } == ranges
-            }
-        }
-
-        func listed() async throws -> Set<ContentKind> {
-            Set(try await store.list(Set(ContentKind.allCases)).map(\.kind))
-        }
+    private static func pair(
+        fetching count: Int64 = 2 * length, at make: @LoopActor () async throws -> any WholeContents
+    ) async throws -> (first: Machine, second: Machine, record: DownloadCheckpoint) {
+        let (first, second) = (try await Machine(make()), try await Machine(make()))
+        let record = try await first.fetch(count, from: first.spool())
+        try await first.waitFor(stretches: stretches(Array(0..<count / length)))
+        return (first, second, record)
     }
 
     private static func stretches(_ numbers: [Int64]) -> [Range<Int64>] {
         numbers.map { $0 * length..<($0 + 1) * length }
     }
 
-    @Test(arguments: places) @LoopActor
+    @Test(arguments: SharedPlace.all) @LoopActor
     func `another machine goes on behind what was sent, and of the whole nothing else is left`(
-        place: Place
+        place: SharedPlace
     ) async throws {
         let make = try await place.make()
-        let (first, second) = (try await Machine(make()), try await Machine(make()))
-        let record = try await first.fetch(3 * Self.length + 5000, from: first.spool())
+        let (_, second, record) = try await Self.pair(fetching: 3 * Self.length + 5000, at: make)
         #expect(record.series != nil)
-        try await first.waitFor(stretches: Self.stretches([0, 1, 2]))
         #expect(try await second.listed() == [.ahead])
 
         let (found, told) = try await second.take(record)
@@ -192,9 +61,9 @@ struct SentAheadTests {
         try await eventually("no part") { try await second.listed() == [.whole] }
     }
 
-    @Test(arguments: places) @LoopActor
+    @Test(arguments: SharedPlace.all) @LoopActor
     func `of ranges that came side by side those are taken that were sent`(
-        place: Place
+        place: SharedPlace
     ) async throws {
         let make = try await place.make()
         let (first, second) = (try await Machine(make()), try await Machine(make()))
@@ -212,12 +81,11 @@ struct SentAheadTests {
         }
     }
 
-    @Test(arguments: places) @LoopActor
-    func `what was sent of another entity is not taken (R-3)`(place: Place) async throws {
+    @Test(arguments: SharedPlace.all) @LoopActor
+    func `what was sent of another entity is not taken (R-3)`(place: SharedPlace) async throws {
         let make = try await place.make()
-        let (first, second) = (try await Machine(make()), try await Machine(make()))
-        var record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let (first, second, told) = try await Self.pair(at: make)
+        var record = told
         record.series = record.series.map { $0 - 1 }
         #expect(try await second.take(record).found == nil)
         record.series = nil
@@ -229,9 +97,9 @@ struct SentAheadTests {
         #expect(again.series != nil && again.series != record.series)
     }
 
-    @Test(arguments: places) @LoopActor
+    @Test(arguments: SharedPlace.all) @LoopActor
     func `what was whole and not recorded is gone on with as far as it was sent ahead`(
-        place: Place
+        place: SharedPlace
     ) async throws {
         let make = try await place.make()
         let (first, second) = (try await Machine(make()), try await Machine(make()))
@@ -246,12 +114,11 @@ struct SentAheadTests {
         #expect(Pattern.firstDifference(in: try second.part(0..<2 * Self.length)) == nil)
     }
 
-    @Test(arguments: places) @LoopActor
-    func `a hand-over brings only what was not sent before`(place: Place) async throws {
+    @Test(arguments: SharedPlace.all) @LoopActor
+    func `a hand-over brings only what was not sent before`(place: SharedPlace) async throws {
         let make = try await place.make()
-        let (first, second) = (try await Machine(make()), try await Machine(make()))
-        let record = try await first.fetch(2 * Self.length + 9000, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let (first, second, record) = try await Self.pair(
+            fetching: 2 * Self.length + 9000, at: make)
         #expect(try await first.handOver(record) == record.series)
         first.store.letGo(of: Self.tenant, [Self.task])
         let rest = 2 * Self.length..<2 * Self.length + 9000
@@ -268,14 +135,12 @@ struct SentAheadTests {
         try await second.waitFor(stretches: Self.stretches([0, 1, 2]))
     }
 
-    @Test(arguments: places) @LoopActor
+    @Test(arguments: SharedPlace.all) @LoopActor
     func `housekeeping removes what was sent ahead, and a process that starts knows it`(
-        place: Place
+        place: SharedPlace
     ) async throws {
         let make = try await place.make()
-        let (first, second) = (try await Machine(make()), try await Machine(make()))
-        let record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let (first, second, record) = try await Self.pair(at: make)
         let entry = try #require(try await second.store.list([.ahead]).first)
         #expect(entry.owner == .task(Self.task) && entry.length >= 2 * Self.length)
         // One that has the part itself learns what is there.
@@ -289,8 +154,7 @@ struct SentAheadTests {
     func `a place that fails holds nothing up, and is tried again with the next checkpoint`()
         async throws
     {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
+        let place = try SharedPlace.scripted()
         let machine = try await Machine(place)
         place.failure = FileError("write", code: EHOSTDOWN)
         let spool = machine.spool()
@@ -309,8 +173,7 @@ struct SentAheadTests {
 
     @Test @LoopActor
     func `a stretch on its way does not stay when its download begins anew`() async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
+        let place = try SharedPlace.scripted()
         let machine = try await Machine(place)
         let gate = Gate()
         place.gate = gate
@@ -331,8 +194,8 @@ struct SentAheadTests {
     func `a machine that was taken for lost removes nothing`() async throws {
         let directory = try TemporaryDirectory()
         let (lost, owner) = (
-            try await Machine(Self.folder(in: directory)),
-            try await Machine(Self.folder(in: directory))
+            try await Machine(SharedPlace.folder(in: directory)),
+            try await Machine(SharedPlace.folder(in: directory))
         )
         let spool = lost.spool()
         let record = try await lost.fetch(2 * Self.length, from: spool)
@@ -355,9 +218,9 @@ struct SentAheadTests {
         try await owner.waitFor(stretches: Self.stretches([0, 1]))
     }
 
-    @Test(arguments: places) @LoopActor
+    @Test(arguments: SharedPlace.all) @LoopActor
     func `what a machine puts late that was taken for lost replaces nothing, and is swept up (R-3)`(
-        place: Place
+        place: SharedPlace
     ) async throws {
         let make = try await place.make()
         let (lost, owner) = (try await Machine(make()), try await Machine(make()))
@@ -396,8 +259,10 @@ struct SentAheadTests {
         #expect(try await owner.kept(names.owners) == bytes)
     }
 
-    @Test(arguments: places) @LoopActor
-    func `what an earlier version has put is read, listed and removed`(place: Place) async throws {
+    @Test(arguments: SharedPlace.all) @LoopActor
+    func `what an earlier version has put is read, listed and removed`(place: SharedPlace)
+        async throws
+    {
         let make = try await place.make()
         let machine = try await Machine(make())
         let spool = machine.spool()
@@ -416,8 +281,7 @@ struct SentAheadTests {
 
     @Test @LoopActor
     func `a put of a tenant that was lost, and is back, takes no part of it away`() async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
+        let place = try SharedPlace.scripted()
         let machine = try await Machine(place)
         let gate = Gate()
         place.wholeGate = gate
@@ -447,7 +311,7 @@ struct SentAheadTests {
     @Test @LoopActor
     func `of a download that rests nothing is remembered when its tenant leaves`() async throws {
         let directory = try TemporaryDirectory()
-        let machine = try await Machine(Self.folder(in: directory))
+        let machine = try await Machine(SharedPlace.folder(in: directory))
         _ = try await machine.fetch(2 * Self.length, from: machine.spool())
         try await machine.waitFor(stretches: Self.stretches([0, 1]))
         machine.store.letGo(of: TenantID(rawValue: 8), [])
@@ -464,7 +328,7 @@ struct SentAheadTests {
     @Test @LoopActor
     func `the part stays until the record tells of the whole (R-1, R-2)`() async throws {
         let directory = try TemporaryDirectory()
-        let machine = try await Machine(Self.folder(in: directory))
+        let machine = try await Machine(SharedPlace.folder(in: directory))
         let claim = ScriptedClaim()
         claim.isSettled = false
         machine.store.claim = claim
@@ -478,12 +342,10 @@ struct SentAheadTests {
         try await eventually("no part") { try await machine.store.list([.part]).isEmpty }
     }
 
-    @Test(arguments: places) @LoopActor
-    func `a stretch within another one is not taken`(place: Place) async throws {
+    @Test(arguments: SharedPlace.all) @LoopActor
+    func `a stretch within another one is not taken`(place: SharedPlace) async throws {
         let make = try await place.make()
-        let (first, second) = (try await Machine(make()), try await Machine(make()))
-        let record = try await first.fetch(Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0]))
+        let (first, second, record) = try await Self.pair(fetching: Self.length, at: make)
         // It was sent before the hole in front of it was filled.
         let short = Stretch(of: Self.task, in: try #require(record.series), 4096..<4101)
         try await first.place.put(short) {
@@ -497,11 +359,8 @@ struct SentAheadTests {
 
     @Test @LoopActor
     func `what was listed and is gone is done without`() async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
-        let (first, second) = (try await Machine(place), try await Machine(place))
-        let record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let place = try SharedPlace.scripted()
+        let (_, second, record) = try await Self.pair { place }
         let gone = Stretch(of: Self.task, in: try #require(record.series), Self.stretches([1])[0])
         place.beforeRead = { try await place.remove([gone]) }
         let (found, told) = try await second.take(record)
@@ -512,11 +371,8 @@ struct SentAheadTests {
     func `what fails while it is looked for once more is not said to be gone (R-2)`(
         code: CInt
     ) async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
-        let (first, second) = (try await Machine(place), try await Machine(place))
-        let record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let place = try SharedPlace.scripted()
+        let (_, second, record) = try await Self.pair { place }
         let gone = Stretch(of: Self.task, in: try #require(record.series), Self.stretches([1])[0])
         place.beforeRead = {
             try await place.remove([gone])
@@ -532,11 +388,8 @@ struct SentAheadTests {
 
     @Test @LoopActor
     func `a stretch for which there is no descriptor is not gone (X-12)`() async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
-        let (first, second) = (try await Machine(place), try await Machine(place))
-        let record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let place = try SharedPlace.scripted()
+        let (_, second, record) = try await Self.pair { place }
         place.beforeRead = { throw FileError("open", code: EMFILE) }
         let error = try await #require(throws: FileError.self) { try await second.take(record) }
         #expect(error.isForLater)
@@ -548,8 +401,8 @@ struct SentAheadTests {
     func `who is taken for lost removes no whole that another machine relies on`() async throws {
         let directory = try TemporaryDirectory()
         let (first, second) = (
-            try await Machine(Self.folder(in: directory)),
-            try await Machine(Self.folder(in: directory))
+            try await Machine(SharedPlace.folder(in: directory)),
+            try await Machine(SharedPlace.folder(in: directory))
         )
         let record = try await first.fetch(20_000, from: first.spool())
         #expect(
@@ -569,29 +422,12 @@ struct SentAheadTests {
 
     @Test(arguments: [EACCES, EIO, ESTALE, EREMOTEIO]) @LoopActor
     func `what cannot be read is not taken for gone (R-2)`(code: CInt) async throws {
-        let directory = try TemporaryDirectory()
-        let place = ScriptedPlace(Self.folder(in: directory))
-        let (first, second) = (try await Machine(place), try await Machine(place))
-        let record = try await first.fetch(2 * Self.length, from: first.spool())
-        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let place = try SharedPlace.scripted()
+        let (_, second, record) = try await Self.pair { place }
         place.beforeRead = { throw FileError("read", code: code) }
         let error = try await #require(throws: FileError.self) { try await second.take(record) }
         #expect(error.code == code)
         place.beforeRead = nil
         #expect(try await second.take(record).found == record)
-    }
-}
-
-/// Whether a machine's contents are its own, as a test has it.
-@LoopActor
-private final class ScriptedClaim: ContentClaim {
-    var isSettled = true
-    var isLost = false
-    private(set) var count = 0
-
-    func settled() async -> Bool {
-        count += 1
-        while !isSettled { await LoopActor.nextTurn(after: .milliseconds(1)) }
-        return !isLost
     }
 }

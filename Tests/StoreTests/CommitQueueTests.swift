@@ -299,14 +299,14 @@ private final class Owner: CommitOwner {
 }
 
 /// A store in memory that keeps every batch, and commits none before it is opened.
-private final class GatedStore: Store {
+private final class GatedStore: StoreAround {
     private struct State {
         var batches: [StoreBatch] = []
         var isOpen = false
         var held: CheckedContinuation<Void, Never>?
     }
 
-    private let memory = MemoryStore()
+    let inner = MemoryStore()
     private let state = Mutex(State())
 
     /// Every batch that was committed.
@@ -327,7 +327,7 @@ private final class GatedStore: Store {
     func step() { state.withLock { $0.held.take() }?.resume() }
 
     /// Somebody else commits.
-    func commitAtOnce(_ batch: StoreBatch) async throws { try await memory.commit(batch) }
+    func commitAtOnce(_ batch: StoreBatch) async throws { try await inner.commit(batch) }
 
     func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         await withCheckedContinuation { continuation in
@@ -337,94 +337,8 @@ private final class GatedStore: Store {
             }
             if isOpen { continuation.resume() }
         }
-        let receipt = try await memory.commit(batch)
+        let receipt = try await inner.commit(batch)
         state.withLock { $0.batches.append(batch) }
         return receipt
-    }
-
-    func load() async throws(StoreError) -> StoreContents { try await memory.load() }
-
-    func releaseMemory() async { await memory.releaseMemory() }
-
-    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
-        try await memory.task(id, of: tenant)
-    }
-
-    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
-        try await memory.tenants(of: tasks)
-    }
-
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
-        try await memory.tasks(query)
-    }
-
-    func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
-        try await memory.decisions(query)
-    }
-
-    func taskCounts(
-        of sessions: [SessionID]
-    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
-        try await memory.taskCounts(of: sessions)
-    }
-
-    func census() async throws(StoreError) -> TaskCensus { try await memory.census() }
-
-    func storedBytes(
-        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] {
-        try await memory.storedBytes(of: tenants, begun)
-    }
-
-    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
-        try await memory.content(of: task)
-    }
-
-    func creation(
-        of key: String, of tenant: TenantID
-    ) async throws(StoreError) -> IdempotencyRecord? {
-        try await memory.creation(of: key, of: tenant)
-    }
-
-    func decision(
-        _ id: DecisionID, of tenant: TenantID
-    ) async throws(StoreError) -> DecisionRecord? {
-        try await memory.decision(id, of: tenant)
-    }
-
-    func cacheEntries(
-        of session: SessionID, under fingerprint: Int64
-    ) async throws(StoreError) -> [KeptResponse] {
-        try await memory.cacheEntries(of: session, under: fingerprint)
-    }
-
-    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
-        try await memory.cacheIndex(of: session)
-    }
-
-    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool { try await memory.knows(id) }
-
-    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
-        try await memory.events(query)
-    }
-
-    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
-        try await memory.oldestEvent(of: stream)
-    }
-
-    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
-        try await memory.deliveries(query)
-    }
-
-    func purge(
-        _ limits: RetentionLimits, into forgotten: inout Forgotten
-    ) async throws(StoreError) {
-        try await memory.purge(limits, into: &forgotten)
-    }
-
-    func forget(
-        _ tenant: TenantID, into forgotten: inout Forgotten
-    ) async throws(StoreError) {
-        try await memory.forget(tenant, into: &forgotten)
     }
 }

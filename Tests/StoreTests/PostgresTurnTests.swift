@@ -13,14 +13,10 @@ import Testing
 struct PostgresTurnTests {
     private let sealer = AESGCMSealer(key: DataKey())
 
-    /// No gateway is silent for so long.
-    private static let patient = DatabaseLock.Silence(
-        withSession: .seconds(3600), withoutSession: .seconds(3600))
-
     @Test func `the next one begins when the one before has ended, and has all`() async throws {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)
-            let next = Next(url, sealer, Self.patient)
+            let next = Next(url, sealer, .patient)
             try await eventually("it to wait") { next.waits }
             var world = World()
             let session = world.makeSession()
@@ -106,7 +102,7 @@ struct PostgresTurnTests {
     {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)
-            let next = Next(url, sealer, Self.patient)
+            let next = Next(url, sealer, .patient)
             try await eventually("it to wait") { next.waits }
             let others = try Connection(DatabaseAddress(url))
             let sign = {
@@ -153,7 +149,7 @@ struct PostgresTurnTests {
     {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)
-            let next = Next(url, sealer, Self.patient)
+            let next = Next(url, sealer, .patient)
             try await eventually("it to wait") { next.waits }
             let others = try Connection(DatabaseAddress(url))
             let ask = { (sql: String) in
@@ -187,13 +183,13 @@ struct PostgresTurnTests {
     @Test func `a wait can be ended, and another key is refused before it`() async throws {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)
-            let next = Next(url, sealer, Self.patient)
+            let next = Next(url, sealer, .patient)
             try await eventually("it to wait") { next.waits }
             next.wait.end()
             await #expect(throws: StoreError.failed("The wait for the database was ended.")) {
                 try await next.store()
             }
-            let stranger = Next(url, AESGCMSealer(key: DataKey()), Self.patient)
+            let stranger = Next(url, AESGCMSealer(key: DataKey()), .patient)
             let error = await #expect(throws: StoreError.self) { try await stranger.store() }
             guard case .damaged = error else {
                 Issue.record("\(String(describing: error))")

@@ -3,7 +3,7 @@ public import Semantics
 import Synchronization
 
 /// A store in memory that keeps every batch it has committed, and commits when its test lets it.
-public final class ScriptedStore: Store {
+public final class ScriptedStore: StoreAround {
     private struct State {
         var batches: [StoreBatch] = []
         var attemptCount = 0
@@ -145,8 +145,8 @@ public final class ScriptedStore: Store {
 
     // MARK: Store
 
-    /// As the disk does it.
-    public func load() async throws(StoreError) -> StoreContents { try await disk.load() }
+    /// Does what is not here.
+    public var inner: MemoryStore { disk }
 
     /// Commits, fails or waits, as the test says.
     @discardableResult
@@ -176,9 +176,6 @@ public final class ScriptedStore: Store {
         }
         return receipt
     }
-
-    /// Nothing here is kept for speed alone.
-    public func releaseMemory() async { await disk.releaseMemory() }
 
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
@@ -210,11 +207,6 @@ public final class ScriptedStore: Store {
         return found
     }
 
-    /// As the disk does it.
-    public func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
-        try await disk.knows(id)
-    }
-
     /// Counts, looks, and then waits where the test says so.
     public func cacheEntries(
         of session: SessionID, under fingerprint: Int64
@@ -224,16 +216,6 @@ public final class ScriptedStore: Store {
         let found = try await disk.cacheEntries(of: session, under: fingerprint)
         await waitForReads()
         return found
-    }
-
-    /// As the disk does it.
-    public func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
-        try await disk.cacheIndex(of: session)
-    }
-
-    /// As the disk does it.
-    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
-        try await disk.decisions(query)
     }
 
     /// As the disk does it, unless it cannot be read.
@@ -246,16 +228,6 @@ public final class ScriptedStore: Store {
         if isUnread { throw .away("It does not answer.") }
         return try await disk.tasks(query)
     }
-
-    /// As the disk does it.
-    public func taskCounts(
-        of sessions: [SessionID]
-    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
-        try await disk.taskCounts(of: sessions)
-    }
-
-    /// As the disk does it.
-    public func census() async throws(StoreError) -> TaskCensus { try await disk.census() }
 
     /// As the disk does it, and notes whose.
     public func storedBytes(
@@ -273,25 +245,6 @@ public final class ScriptedStore: Store {
         return found
     }
 
-    /// As the disk does it.
-    public func decision(
-        _ id: DecisionID, of tenant: TenantID
-    ) async throws(StoreError) -> DecisionRecord? {
-        try await disk.decision(id, of: tenant)
-    }
-
-    /// As the disk does it.
-    public func creation(
-        of key: String, of tenant: TenantID
-    ) async throws(StoreError) -> IdempotencyRecord? {
-        try await disk.creation(of: key, of: tenant)
-    }
-
-    /// As the disk does it.
-    public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
-        try await disk.events(query)
-    }
-
     /// Looks, and then waits where the test says so.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
         let found = try await disk.oldestEvent(of: stream)
@@ -304,13 +257,6 @@ public final class ScriptedStore: Store {
         let found = try await disk.deliveries(query)
         await waitForReads()
         return found
-    }
-
-    /// As the disk does it.
-    public func forget(
-        _ tenant: TenantID, into forgotten: inout Forgotten
-    ) async throws(StoreError) {
-        try await disk.forget(tenant, into: &forgotten)
     }
 
     /// As the disk does it, and as the test says.

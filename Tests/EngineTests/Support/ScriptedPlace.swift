@@ -33,8 +33,13 @@ final class ScriptedPlace: WholeContents {
     /// Tries to put stretches.
     private(set) var tryCount = 0
     private let folder: SharedFolderContents
+    private let directory: TemporaryDirectory?
 
-    init(_ folder: SharedFolderContents) { self.folder = folder }
+    /// A place in a folder, and a directory that is to be there for as long.
+    init(_ folder: SharedFolderContents, keeping directory: TemporaryDirectory? = nil) {
+        self.folder = folder
+        self.directory = directory
+    }
 
     func put(
         _ stretch: Stretch, _ read: @escaping @Sendable () throws -> [UInt8],

@@ -186,7 +186,7 @@ final class SharedDisk: Sendable {
 }
 
 /// The store of one node.
-final class NodeOnDisk: NodeStore {
+final class NodeOnDisk: NodeStore, StoreAround {
     private struct State {
         var node: NodeID
         var isLost = false
@@ -200,6 +200,7 @@ final class NodeOnDisk: NodeStore {
 
     /// What the test scripts: commits, failures, reads.
     let scripted: ScriptedStore
+    var inner: ScriptedStore { scripted }
     let shared: SharedDisk
     private let state: Mutex<State>
 
@@ -350,92 +351,5 @@ final class NodeOnDisk: NodeStore {
             || batch.backgroundUpdates != nil
         if changesAccess { shared.noteAccess(removed: batch.removedTenants) }
         return receipt
-    }
-}
-
-/// As the scripted store does it.
-extension NodeOnDisk {
-    func releaseMemory() async { await scripted.releaseMemory() }
-
-    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
-        try await scripted.task(id, of: tenant)
-    }
-
-    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
-        try await scripted.tenants(of: tasks)
-    }
-
-    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
-        try await scripted.knows(id)
-    }
-
-    func cacheEntries(
-        of session: SessionID, under fingerprint: Int64
-    ) async throws(StoreError) -> [KeptResponse] {
-        try await scripted.cacheEntries(of: session, under: fingerprint)
-    }
-
-    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
-        try await scripted.cacheIndex(of: session)
-    }
-
-    func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
-        try await scripted.decisions(query)
-    }
-
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
-        try await scripted.tasks(query)
-    }
-
-    func taskCounts(
-        of sessions: [SessionID]
-    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
-        try await scripted.taskCounts(of: sessions)
-    }
-
-    func census() async throws(StoreError) -> TaskCensus { try await scripted.census() }
-
-    func storedBytes(
-        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] {
-        try await scripted.storedBytes(of: tenants, begun)
-    }
-
-    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
-        try await scripted.content(of: task)
-    }
-
-    func decision(
-        _ id: DecisionID, of tenant: TenantID
-    ) async throws(StoreError) -> DecisionRecord? {
-        try await scripted.decision(id, of: tenant)
-    }
-
-    func creation(
-        of key: String, of tenant: TenantID
-    ) async throws(StoreError) -> IdempotencyRecord? {
-        try await scripted.creation(of: key, of: tenant)
-    }
-
-    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
-        try await scripted.events(query)
-    }
-
-    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
-        try await scripted.oldestEvent(of: stream)
-    }
-
-    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
-        try await scripted.deliveries(query)
-    }
-
-    func forget(_ tenant: TenantID, into forgotten: inout Forgotten) async throws(StoreError) {
-        try await scripted.forget(tenant, into: &forgotten)
-    }
-
-    func purge(
-        _ limits: RetentionLimits, into forgotten: inout Forgotten
-    ) async throws(StoreError) {
-        try await scripted.purge(limits, into: &forgotten)
     }
 }
