@@ -32,6 +32,16 @@ public enum ContentRange: Hashable, Sendable {
     }
 }
 
+extension ContentRange {
+    /// Whether a 206 with these fields has all of a content: some servers answer every request so.
+    public static func isWhole(_ headers: HeaderList) -> Bool {
+        guard case .satisfied(let range, let total?)? = ContentRange(of: headers) else {
+            return false
+        }
+        return range.first == 0 && range.last == total - 1
+    }
+}
+
 extension ContentRange: CustomStringConvertible {
     /// The field's value.
     public var description: String {

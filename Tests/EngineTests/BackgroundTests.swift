@@ -41,6 +41,38 @@ struct BackgroundTests {
         #expect(harness.store.refusedListsLeft == 0)
     }
 
+    @Test(arguments: [503, 404]) @LoopActor
+    func `a rest that the server refuses for a while is asked for again, later (S-52)`(
+        status: Int
+    ) async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let bytes = Pattern.bytes(count: 300_000)
+        let first = try await harness.network.attempt(0)
+        first.head(
+            200, ["ETag": "\"a\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
+        first.body(Array(bytes[..<100_000]))
+        first.end(.url(.networkConnectionLost))
+        try await eventually("a wait") { waits(harness, task) == 1 }
+        harness.clock.advance(by: .seconds(2))
+        let second = try await harness.network.attempt(1)
+        #expect(second.request.headers.first("Range") == "bytes=100000-")
+        second.answer(status, [:], Array("busy".utf8))
+        guard status == 503 else {
+            #expect(try await harness.finished(task).error?.code == -1011)
+            return
+        }
+        try await eventually("another wait") { waits(harness, task) == 2 }
+        harness.clock.advance(by: .seconds(4))
+        let third = try await harness.network.attempt(2)
+        #expect(third.request.headers.first("Range") == "bytes=100000-")
+        third.answer(
+            206, ["ETag": "\"a\"", "Content-Range": "bytes 100000-299999/300000"],
+            Array(bytes[100_000...]))
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == bytes)
+    }
+
     // MARK: Identifiers (S-6)
 
     @Test @LoopActor

@@ -96,6 +96,26 @@ struct ResumeDataTests {
         #expect(!scene.harness.recorder.has("download.didResumeAtOffset", second))
     }
 
+    @Test(arguments: [404, 500, 503]) @LoopActor
+    func `an error in the place of the rest uses up no resume data (S-35, S-36)`(
+        status: Int
+    ) async throws {
+        let scene = try await Scene()
+        let harness = scene.harness
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        scene.server.statuses[1] = status
+        let second = try await scene.resume(data)
+        let next = try await scene.resumeData(of: second)
+        let record = try await harness.task(second)
+        #expect(record.error?.code == -1011 && record.error?.message.contains("\(status)") == true)
+        #expect(!harness.recorder.has("task.didReceiveResponse", second))
+        let third = try await scene.resume(next)
+        #expect(try await harness.finished(third).error == nil)
+        #expect(scene.server.ranges == [nil, "bytes=1000000-", "bytes=1000000-"])
+        #expect(try await harness.read(third) == scene.server.bytes)
+    }
+
     @Test(arguments: [149_999, 299_999]) @LoopActor
     func `of a range that is longer than it says nothing is used (R-3, S-36)`(
         last: Int

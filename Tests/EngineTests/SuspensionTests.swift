@@ -42,6 +42,68 @@ struct SuspensionTests {
         #expect(harness.network.attempts.count == 1)
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a suspended download waits over the end of a process, and goes on (S-32, S-77, R-2)`(
+        isStopped: Bool
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let bytes = Pattern.bytes(count: 300_000)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"a\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
+        attempt.body(Array(bytes[..<200_000]))
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        if isStopped {
+            await harness.gateway.stop()
+        } else {
+            try await harness.gateway.sessions.flush(session, of: harness.tenant)
+        }
+        let next = try await harness.crash()
+        await next.gateway.start()
+        let record = try await next.task(task)
+        #expect(record.state == .suspended && record.suspendCount == 1 && !record.hasLiveAttempt)
+        #expect(record.countOfBytesReceived == 200_000)
+        await next.quiet()
+        #expect(next.network.attempts.isEmpty && !next.recorder.has("task.willRetry", task))
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        let rest = try await next.network.attempt(0)
+        #expect(rest.request.headers.first("Range") == "bytes=200000-")
+        rest.answer(
+            206, ["ETag": "\"a\"", "Content-Range": "bytes 200000-299999/300000"],
+            Array(bytes[200_000...]))
+        #expect(try await next.finished(task).error == nil)
+        #expect(try await next.read(task) == bytes)
+    }
+
+    @Test(arguments: [TaskType.download, .data]) @LoopActor
+    func `what was suspended before a part of it was on disk begins anew, if none was told (S-77)`(
+        type: TaskType
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(type), in: session)
+        let unanswered = try await harness.create(try harness.spec(.data), in: session)
+        try await harness.network.attempt(0).head(200, ["Content-Length": "5"])
+        _ = try await harness.network.attempt(1)
+        for task in [task, unanswered] {
+            _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        }
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.state(unanswered) == .suspended)
+        guard type == .download else {
+            #expect(try await next.recorder.end(of: task)?.code == -997)
+            return
+        }
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        try await next.network.attempt(0).answer(200, [:], Array("whole".utf8))
+        #expect(try await next.finished(task).error == nil)
+        #expect(try await next.read(task) == Array("whole".utf8))
+    }
+
     @Test @LoopActor
     func `a task that waits for a slot leaves the line when it is suspended`() async throws {
         let harness = try await TestGateway.open()

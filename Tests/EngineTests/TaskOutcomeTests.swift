@@ -30,6 +30,30 @@ struct TaskOutcomeTests {
         #expect(try harness.files().isEmpty)
     }
 
+    @Test(
+        arguments: [
+            ("bytes 5-9/10", false, -1011), ("bytes 0-4/10", false, -1011),
+            ("bytes 0-4/*", false, -1011),
+            (nil, false, -1011), ("bytes 0-4/5", false, nil), ("bytes 5-9/10", true, nil),
+        ] as [(String?, Bool, Int?)])
+    @LoopActor
+    func `a part that nobody has asked for is no whole content (R-3)`(
+        range: String?, isAsked: Bool, code: Int?
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        for (number, type) in [TaskType.data, .download].enumerated() {
+            let headers: HeaderList = isAsked ? ["Range": "bytes=5-9"] : [:]
+            let task = try await harness.create(
+                try harness.spec(type, headers: headers), in: session)
+            try await harness.network.attempt(number).answer(
+                206, range.map { ["Content-Range": $0] } ?? [:], Array("abcde".utf8))
+            let record = try await harness.finished(task)
+            #expect(record.error?.code == code)
+            if code == nil { #expect(try await harness.read(task) == Array("abcde".utf8)) }
+        }
+    }
+
     @Test(arguments: [SessionType.default, .ephemeral]) @LoopActor
     func `a download of 3 MB arrives byte by byte as it was sent (S-29, S-60)`(
         type: SessionType

@@ -59,6 +59,8 @@ final class Recovery {
                 if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
             } else if runner.record.state == .running, !runner.record.hasLiveAttempt {
                 waiting.append(runner)
+            } else if runner.record.hasLiveAttempt, runner.waitOn() {
+                runner.rest()
             } else if end(runner) {
                 ending.append(runner)
             }

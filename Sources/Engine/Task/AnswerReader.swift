@@ -115,6 +115,16 @@ struct AnswerReader {
         }
     }
 
+    /// Why an answer to a request for the whole cannot be the result: it is a part. One that
+    /// has all of it is none; nor is one that the client has asked for.
+    func fault(of head: ResponseHead) -> TransferError? {
+        guard head.status == 206, !caching.isServing, !ContentRange.isWhole(head.headers),
+            !task.record.headers(in: session.record).contains("Range")
+        else { return nil }
+        return .badServerResponse(
+            "The server answers with a part of the content, and all of it was asked for.")
+    }
+
     /// The response that a head begins.
     func response(_ head: ResponseHead) -> ResponseRecord {
         ResponseRecord(head, to: task.record, in: session.record)

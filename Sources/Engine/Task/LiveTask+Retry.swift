@@ -43,6 +43,18 @@ extension LiveTask {
         return retry(by: policy, nil, error.name, timeLeft())
     }
 
+    /// What follows where the rest of a content is answered with an error's status: a background
+    /// session's task asks once more, later, where that tells of a passing trouble (S-52); any
+    /// other one fails, and its part is there for the next one (S-35).
+    func nextStep(afterRestAnsweredWith status: Int) -> Exchange.NextStep {
+        guard session.record.isBackground, canBeginAgain,
+            RetryPolicy.transientStatuses.contains(status)
+        else { return .fail(.restAnswered(with: status)) }
+        return .retry(
+            after: BackgroundRetry.delay(after: countFailure(), jitter: .random(in: 0..<1)),
+            reason: "status \(status)")
+    }
+
     /// S-52: whether the gateway tries again by itself until the task's time is over. What may not
     /// be sent twice, and may have left, is not.
     private func goesOn(after error: TransferError) -> Bool {

@@ -134,6 +134,11 @@ final class Reception {
             return .begins
         case .mismatch(let words): return .fails(mismatch(words))
         case .other:
+            // What has come is worth more than an error's page, also to a task that has only taken
+            // it over (S-35).
+            guard head.status < 400 else {
+                return .fails(task.nextStep(afterRestAnsweredWith: head.status))
+            }
             guard task.record.response == nil || delegate?.isResponseDecided == true else {
                 return .fails(.fail(.restAnswered(with: head.status)))
             }

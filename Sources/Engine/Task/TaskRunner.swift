@@ -145,6 +145,26 @@ final class TaskRunner {
         return true
     }
 
+    /// Has a suspended task wait on behind the end of the last process, as if its connection had
+    /// been let go before (S-32, S-77): where nothing would be sent or told twice but the head of a
+    /// download.
+    ///
+    /// - Returns: false where something would.
+    func waitOn() -> Bool {
+        guard record.state == .suspended, !decisions.isOpen, record.currentRequest.isSafe,
+            record.currentRequest.body == nil,
+            record.type == .download || record.response == nil
+        else { return false }
+        if let point = record.checkpoint?.point {
+            task.beginReceiving(at: point.receivedCount)
+        } else {
+            reception.drop()
+        }
+        task.record.hasLiveAttempt = false
+        task.save()
+        return true
+    }
+
     /// Ends the task with -999 (S-33); of a download nothing is left.
     func cancel(_ error: TransferError = .cancelled) {
         guard !comesTooLate() else { return }

@@ -364,6 +364,9 @@ extension TaskTransfer: AttemptObserver {
             case .fails(let step): return lead(to: step, .stop)
             }
             upload.tell(.answered(status: head.status))
+            if range == nil, let error = answers.fault(of: head) {
+                return lead(to: .fail(error), .stop)
+            }
         }
         let response = answers.response(head)
         guard let range else { return begin(response) }

@@ -11,6 +11,8 @@ final class RangeServer {
     var refusesTags = false
     /// Attempts of this number (from 0) end after so many bytes of their answer.
     var cuts: [Int: Int] = [:]
+    /// Attempts of this number are answered with this status in place of the entity.
+    var statuses: [Int: Int] = [:]
     /// Numbers of attempts whose answer is held back.
     var held: Set<Int> = []
     /// What every answer has besides.
@@ -32,6 +34,7 @@ final class RangeServer {
     }
 
     func answer(_ attempt: FakeAttempt, _ number: Int) {
+        if let status = statuses[number] { return attempt.answer(status, [:], Array("no".utf8)) }
         var fields = extraFields
         fields.append("Accept-Ranges", "bytes")
         fields.append("Last-Modified", "Mon, 01 Jan 2024 00:00:00 GMT")
