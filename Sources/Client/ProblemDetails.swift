@@ -20,6 +20,20 @@ public struct ProblemDetails: Equatable, Sendable {
         self.pointer = pointer
     }
 
+    /// What a whole answer of 400 or more from that address says; whatever its body is.
+    init(_ exchange: HTTPExchange, from gateway: GatewayAddress) {
+        let status = exchange.status
+        let problem = ProblemDetails(status: status, body: exchange.refusal)
+        // So do servers answer, Ferry among them, that are asked in clear at a port for TLS.
+        let isForTLS = status == 400 && problem.code == nil && gateway.isClearHTTP
+        self =
+            isForTLS
+            ? ProblemDetails(
+                status: status, code: nil,
+                detail: "this may be an https port: write https:// in place of http://")
+            : problem
+    }
+
     /// What an answer of 400 or more says; whatever its body is.
     init(status: Int, body: [UInt8]) {
         let json = try? JSONValue(parsing: body)

@@ -106,7 +106,8 @@ extension TaskView {
         }
         json.object { json in
             json.member("href", path + "/content")
-            json.member("length", record.content?.length ?? unknownSize)
+            json.member(
+                "length", record.content?.length ?? record.countOfBytesExpectedToReceive)
             json.member("digest", record.content?.digest)
             json.member("lengthVerified", record.content?.lengthVerified ?? false)
             json.member("complete", record.content.map { !$0.isPart } ?? false)

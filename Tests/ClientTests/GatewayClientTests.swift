@@ -32,6 +32,24 @@ struct GatewayClientTests {
         }
     }
 
+    @Test func `who asks an https port in clear is told so`() async throws {
+        let gateway = try FakeGateway()
+        gateway.origin.on("/v1/gateway", .fixed(400, [:], "This is an https port."))
+        gateway.origin.on("/v1/usage", .fixed(400, [:], #"{"code":"invalid-value"}"#))
+        for (path, words) in [
+            ("gateway", "this may be an https port: write https:// in place of http:// (400)"),
+            ("usage", "the gateway refused (invalid-value, 400)"),
+        ] {
+            await #expect {
+                try await onThread { () throws(ClientError) in
+                    try gateway.client().json("GET", "/v1/\(path)")
+                }
+            } throws: { error in
+                (error as? ClientError)?.description == words
+            }
+        }
+    }
+
     @Test func `a redirect is not followed: the token stays`() async throws {
         let (gateway, decoy) = (try FakeGateway(), try ScriptedOrigin())
         gateway.origin.on("/v1/gateway", .redirect(307, to: decoy.url("/v1/gateway")))

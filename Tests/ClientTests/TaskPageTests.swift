@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -29,6 +30,21 @@ struct TaskPageTests {
             try exchange.stall()
         }
         #expect(try await happened() == ["  task.didCreate"])
+    }
+
+    @Test(arguments: [
+        (#"{"length": -1, "digest": null, "complete": false}"#, "content   a.iso"),
+        (#"{"length": 20971520, "digest": null, "complete": false}"#, "content   20.0 MiB, a.iso"),
+        (#"{"length": 0, "digest": "sha-256=:x:"}"#, "content   0 B, a.iso, sha-256=:x:"),
+    ])
+    func `a length that is not known yet is not told`(content: String, line: String) throws {
+        let json = try JSONValue(
+            parsing: Array(
+                """
+                {"id": "tsk_1", "state": "running", "content": \(content),
+                 "response": {"status": 200, "suggestedFilename": "a.iso"}}
+                """.utf8))
+        #expect(try TaskPage(json, timeline: []).lines.contains(line))
     }
 
     @Test func `it ends with the newest event that there was`() async throws {

@@ -159,6 +159,7 @@ def test_a_folder_in_the_way_is_passed_by_another_name(saving, origin):
     for choice in ("fail", "replace"):
         refused = saving.save(url(origin, "/small"), "dir.d", ifExists=choice)
         assert refused["error"]["name"] == "cannotCreateFile"
+        assert refused["error"]["message"] == "There is a folder already at dir.d in the folder music."
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
@@ -205,6 +206,7 @@ def test_a_name_that_is_taken(saving, origin):
     seen = len(origin.requests)
     refused = saving.save(url(origin, "/small"), "a.tar.gz")
     assert refused["error"]["name"] == "cannotCreateFile" and refused["content"] is None
+    assert refused["error"]["message"] == "There is a file already at a.tar.gz in the folder music."
     assert len(origin.requests) == seen, "a byte was fetched"
     renamed = saving.save(url(origin, "/small"), "a.tar.gz", ifExists="rename")
     assert renamed["destination"]["path"] == "a.tar (1).gz"

@@ -76,6 +76,7 @@ export const shortError = (error) => labels[error.name]
 /** What can be done about a file that is to be saved in a folder of the gateway's machine, by the gateway's own words. */
 const folderAdvice = [
   [/^There is a file already/, "A retry would find it there again. Start it anew under another name, or with “Choose another name” or “Replace it” among the options."],
+  [/^There is a folder already/, "A folder is never replaced. Start it anew under another name, or with “Choose another name” among the options."],
   [/^The folder .* does not exist/, "The gateway's operator has to make the folder, or bring back the disk that it is on. Then retry."],
   [/^The disk of the folder/, "Make room on that disk, or save it in another folder. Then retry."],
 ];

@@ -24,7 +24,7 @@ export const properties = {
     isDiscretionary: flag("Put off to quiet times", false, "While nothing else is to be done."),
   },
   Connections: {
-    httpMaximumConnectionsPerHost: number("Connections a host", 6, "Transfers to one host at a time."),
+    httpMaximumConnectionsPerHost: number("Connections a host", 6, "Transfers to one host at a time. Background sessions: 4."),
     tlsMinimumSupportedProtocolVersion: choice("Oldest TLS", "1.2", versions, "1.0 and 1.1 are weak."),
     tlsMaximumSupportedProtocolVersion: choice("Newest TLS", "1.3", versions),
     connectionProxyDictionary: { label: "Proxy", kind: "proxy", fallback: null, help: "http://host:3128 for http and https, or socks5h://host:1080. Nothing: directly." },

@@ -7,6 +7,11 @@ public enum GatewayAddress: Hashable, Sendable {
     /// The absolute path of a unix socket.
     case unixSocket(path: String)
 
+    /// Whether it is asked by TCP without TLS.
+    var isClearHTTP: Bool {
+        if case .web(let origin) = self { origin.hasPrefix("http://") } else { false }
+    }
+
     /// Reads `http://host[:port]`, `https://host[:port]` or `unix:/path`.
     ///
     /// - Throws: `badArgument` for anything else: a path, a query or user information in it too.

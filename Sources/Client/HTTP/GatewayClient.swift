@@ -118,7 +118,7 @@ public final class GatewayClient {
     /// Throws the problem that an exchange was answered with.
     func requireAccepted(_ exchange: HTTPExchange) throws(ClientError) {
         guard !exchange.isAccepted else { return }
-        throw .refused(ProblemDetails(status: exchange.status, body: exchange.refusal))
+        throw .refused(ProblemDetails(exchange, from: gateway.address))
     }
 
     // MARK: Turns

@@ -112,9 +112,11 @@ public struct TaskPage: Sendable {
 
     private var content: String? {
         guard let length = task.contentLength else { return nil }
-        let name = task.suggestedFilename.map { ", \($0)" } ?? ""
-        let digest = task.contentDigest.map { ", \($0)" } ?? ""
-        return Figures.size(length) + name + digest
+        // It is below zero until the server tells, and where it does not.
+        let parts = [
+            length < 0 ? nil : Figures.size(length), task.suggestedFilename, task.contentDigest,
+        ].compactMap { $0 }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
     private var request: [String] {

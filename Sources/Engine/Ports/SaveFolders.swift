@@ -63,8 +63,10 @@ public enum SaveStage: Sendable, Equatable {
 public enum SaveFault: Error, Sendable, Equatable {
     /// The operator's folder is not there.
     case noFolder
-    /// The name is taken.
+    /// The name is a file's already.
     case exists
+    /// The name is a folder's already.
+    case isFolder
     /// Something on the path is no folder, or is a symbolic link.
     case notAFolder
     case noRoom
@@ -82,6 +84,8 @@ public enum SaveFault: Error, Sendable, Equatable {
                 message: "The folder \(destination.folder) does not exist on the gateway.")
         case .exists:
             .url(.cannotCreateFile, message: "There is a file already at \(place).")
+        case .isFolder:
+            .url(.cannotCreateFile, message: "There is a folder already at \(place).")
         case .notAFolder:
             .url(
                 .fileOutsideSafeArea,

@@ -146,7 +146,8 @@ final class OpenFolder: Sendable {
     static func fault(_ operation: String) -> SaveFault {
         let code = errno
         switch code {
-        case EEXIST, EISDIR: return .exists
+        case EEXIST: return .exists
+        case EISDIR: return .isFolder
         case ELOOP, ENOTDIR, EXDEV: return .notAFolder
         case ENOSPC, EDQUOT: return .noRoom
         default: return .file(FileError(operation, code: code))

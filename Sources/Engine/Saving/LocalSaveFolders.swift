@@ -34,9 +34,9 @@ final class LocalSaveFolders: SaveFolders {
             try folder.requireWriting()
             guard isParent, let status = try folder.status(destination.name) else { return }
             switch destination.ifExists {
-            case .fail: throw .exists
+            case .fail: throw status.isFolder ? .isFolder : .exists
             case .rename: break
-            case .replace: if status.isFolder { throw .exists }
+            case .replace: if status.isFolder { throw .isFolder }
             }
         }
     }

@@ -98,7 +98,7 @@ enum BodyDraft {
         case .stream(let length):
             guard context.session.delegate?.handles.contains(.bodyStream) == true else {
                 throw ProblemCode.delegateRequired.problem(
-                    "The session's delegate.handles must name bodyStream (S-39).",
+                    "A streamed body takes a session whose delegate.handles names bodyStream.",
                     at: pointer + "/stream")
             }
             return (.stream(length: length), nil)

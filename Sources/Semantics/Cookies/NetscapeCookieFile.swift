@@ -45,6 +45,7 @@ public struct NetscapeCookieFile: Equatable, Sendable {
         /// The reason for people.
         public var sentence: String {
             switch self {
+            case .columns(1): "There is no tab: a cookie has 7 columns with tabs between."
             case .columns(let count): "There are \(count) columns, not 7 with tabs between."
             case .flag(let column): "Column \(column) is neither TRUE nor FALSE."
             case .expiry: "Column 5 is no number of seconds since 1970."

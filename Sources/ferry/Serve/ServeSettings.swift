@@ -69,7 +69,8 @@ struct ServeSettings {
         host = options.host ?? source.text("host") ?? "127.0.0.1"
         guard let port = UInt16(options.port.map(String.init) ?? source.text("port") ?? "8080")
         else {
-            throw Refusal(description: "The port must be 0 to 65535.", code: 64)
+            throw source.refusal(
+                of: "port", isOption: options.port != nil, "The port must be 0 to 65535.")
         }
         self.port = port
         userLock = options.whileLocked

@@ -13,7 +13,9 @@ struct SettingsFile {
         "quietHours", "discretionaryAttempts", "backgroundRetention",
     ]
 
-    var values: [String: [String]] = [:]
+    private(set) var values: [String: [String]] = [:]
+    /// Where it is; nil where there is none.
+    private(set) var path: String?
 
     static func read(_ path: String) throws(Refusal) -> SettingsFile {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -21,6 +23,7 @@ struct SettingsFile {
                 description: "The configuration file \(path) cannot be read.", code: 66)
         }
         var file = SettingsFile()
+        file.path = path
         var suggestion = ""
         do throws(JSONError) {
             try JSONReader.read(Array(data)) { reader throws(JSONError) in

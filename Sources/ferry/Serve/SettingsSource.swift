@@ -43,11 +43,12 @@ struct SettingsSource {
     ) throws(Refusal) -> Int {
         guard let text = option.map(String.init) ?? text(name) else { return usual }
         guard let number = Int(text), range.contains(number) else {
-            throw Refusal(
-                description: """
-                    --\(SettingsSource.option(name)) must be a whole number from \
-                    \(range.lowerBound) to \(range.upperBound).
-                    """, code: 64)
+            throw refusal(
+                of: name, isOption: option != nil,
+                """
+                --\(SettingsSource.option(name)) must be a whole number from \
+                \(range.lowerBound) to \(range.upperBound).
+                """)
         }
         return number
     }
@@ -56,10 +57,19 @@ struct SettingsSource {
     func flag(_ name: String, _ option: Bool) throws(Refusal) -> Bool {
         guard !option, let text = text(name) else { return option }
         guard let isOn = Bool(text) else {
-            throw Refusal(
-                description: "--\(SettingsSource.option(name)) must be true or false.", code: 64)
+            throw refusal(
+                of: name, isOption: false,
+                "--\(SettingsSource.option(name)) must be true or false.")
         }
         return isOn
+    }
+
+    /// What a setting is refused with that cannot be used: of a value of the file, in its name.
+    func refusal(of name: String, isOption: Bool, _ words: String) -> Refusal {
+        guard !isOption, environment[SettingsSource.variable(name)] == nil,
+            file.values[name] != nil, let path = file.path
+        else { return Refusal(description: words, code: 64) }
+        return Refusal(description: "\(path): \(words)", code: 78)
     }
 
     /// `dataDirectory` → `data-directory`.

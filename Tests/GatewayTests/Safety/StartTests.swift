@@ -140,6 +140,20 @@ struct StartTests {
         #expect(refusal.reason.contains(file))
     }
 
+    @Test(arguments: [
+        "{\"port\": \"x\"}", "{\"discretionaryAttempts\": 0}", "{\"standBy\": \"maybe\"}",
+    ])
+    func `a value of a configuration file that cannot be used is told with the file`(
+        text: String
+    ) async throws {
+        let file = try home.write("ferry.json", Array(text.utf8))
+        let refusal = try await serve(
+            "--configuration", file, "--data-directory", home.file("data")
+        ).refusal()
+        #expect(refusal.exit == .status(78), "\(refusal.reason)")
+        #expect(refusal.reason.contains(file) && refusal.reason.contains(" must be "))
+    }
+
     @Test func `beyond loopback it listens only behind a TLS proxy (security §4)`() async throws {
         let data = home.file("data")
         let open = try await serve("--host", "0.0.0.0", "--port", "0", "--data-directory", data)

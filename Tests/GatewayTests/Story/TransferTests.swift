@@ -137,6 +137,27 @@ struct TransferTests {
         #expect(try await session.run("data", origin.url("/file"))["content"]["digest"].isNull)
     }
 
+    @Test(arguments: [(true, 300_000), (false, -1)])
+    func `the length of a content is told as soon as it is known`(
+        isTold: Bool, length: Int
+    ) async throws {
+        origin.on("/half") { exchange in
+            let framing: HeaderLines =
+                isTold ? ["Content-Length": "300000"] : ["Transfer-Encoding": "chunked"]
+            try exchange.head(200, framing)
+            if isTold { try exchange.body(Pattern.bytes(count: 1000)) }
+            try exchange.stall()
+        }
+        let session = try await client.createSession()
+        let id = try await session.start("download", origin.url("/half"))
+        try await eventually("the response") {
+            try await !client.task(id)["response"].isNull
+        }
+        let task = try await client.task(id)
+        #expect(task["content"]["length"].int == length)
+        #expect(task["countOfBytesExpectedToReceive"].int == length)
+    }
+
     @Test func `a body without a length is marked so (R-3)`() async throws {
         origin.on("/close", .closeDelimited(50_000))
         origin.on("/chunks", .chunked(50_000))

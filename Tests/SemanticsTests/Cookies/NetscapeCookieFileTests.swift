@@ -71,6 +71,14 @@ struct NetscapeCookieFileTests {
         #expect(file.entries.map(\.cookie.expires?.milliseconds) == [milliseconds])
     }
 
+    @Test func `what is wrong with a line is told in words`() {
+        #expect(
+            Self.read("garbage\nh.example\tFALSE").faults.map(\.sentence) == [
+                "Line 1: There is no tab: a cookie has 7 columns with tabs between.",
+                "Line 2: There are 2 columns, not 7 with tabs between.",
+            ])
+    }
+
     @Test(
         arguments: [
             ("nonsense", .columns(1)), ("h.example FALSE / FALSE 0 a b", .columns(1)),
