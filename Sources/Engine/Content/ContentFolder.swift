@@ -35,8 +35,11 @@ public struct ContentFolder: Sendable {
 
     /// Where a whole content lies below the folder, or below another place that is laid out so.
     public static func name(of id: any Identifier) -> String {
-        "\(name(Int(id.rawValue & 31)))/\(id)"
+        "\(name(part(of: id)))/\(id)"
     }
+
+    /// Which of the 32 parts has the files of an owner.
+    private static func part(of id: any Identifier) -> Int { Int(id.rawValue & 31) }
 
     /// Where one of the 32 parts lies.
     public func path(ofPart part: Int) -> String { path + "/" + ContentFolder.name(part) }
@@ -87,7 +90,7 @@ public struct ContentFolder: Sendable {
     /// The same of several, which are gone for good when it returns.
     func removeForGood(_ entries: [ContentEntry]) throws {
         for entry in entries { try remove(entry) }
-        for part in Set(entries.map { Int($0.owner.id.rawValue & 31) }) {
+        for part in Set(entries.map { Self.part(of: $0.owner.id) }) {
             try Folder.sync(path(ofPart: part))
         }
     }
