@@ -9,14 +9,6 @@ internal import Synchronization
 /// the thread that called `run()`. The eventfd is the only door between threads, so libevent itself
 /// needs no locks.
 public final class EventLoop: SerialExecutor {
-    private enum Entry {
-        /// A job of this serial executor.
-        case job(UnownedJob)
-        /// A job of `LoopTaskExecutor`.
-        case taskJob(UnownedJob)
-        case call(@Sendable @LoopActor () -> Void)
-    }
-
     // Safe to share: written once in `init`, and libevent reads it on the loop's thread only.
     /// libevent's `event_base`, for the C doors of other targets. Touch it on the loop's thread
     /// only.
@@ -26,14 +18,17 @@ public final class EventLoop: SerialExecutor {
     public let clock = LoopClock()
     private let wakeUp: CInt
     /// What other threads have sent.
-    private let inbox = Mutex<[Entry]>([])
+    private let inbox = Mutex<[LoopWork]>([])
     /// The thread inside `run()`, or 0.
     private let thread = Atomic<UInt>(0)
 
     // These are read and written by the loop's thread alone: every use is behind `isCurrent`
     // or inside a callback of `rawBase`, which only that thread runs.
-    nonisolated(unsafe) private var local: [Entry] = []
-    nonisolated(unsafe) private var batch: [Entry] = []
+    /// What the loop's own thread has sent.
+    nonisolated(unsafe) private var sent: [LoopWork] = []
+    /// What was taken from `inbox`, and from `sent`.
+    nonisolated(unsafe) private let arrived = WorkLine()
+    nonisolated(unsafe) private let local = WorkLine()
     nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
     nonisolated(unsafe) private var events = Events()
     nonisolated(unsafe) private var measured = LoopFigures()
@@ -45,9 +40,12 @@ public final class EventLoop: SerialExecutor {
     /// The events of the loop itself.
     private struct Events {
         var wake: OpaquePointer?
+        var arrived: OpaquePointer?
         var local: OpaquePointer?
         var deferred: OpaquePointer?
         var look: OpaquePointer?
+
+        var all: [OpaquePointer?] { [wake, arrived, local, deferred, look] }
     }
 
     /// There is one loop, `LoopActor.loop`, since its jobs may be anything isolated to that actor.
@@ -90,7 +88,7 @@ public final class EventLoop: SerialExecutor {
         while event_base_loop(rawBase, flags) == 0, event_base_got_break(rawBase) == 0 {
             endTurn()
         }
-        for event in [events.wake, events.local, events.deferred, events.look] { event_free(event) }
+        for event in events.all { event_free(event) }
         events = Events()
         thread.store(0, ordering: .sequentiallyConsistent)
     }
@@ -183,14 +181,14 @@ public final class EventLoop: SerialExecutor {
         if deferred.count == 1 { event_active(events.deferred, 0, 0) }
     }
 
-    private func put(_ entry: Entry) {
+    private func put(_ work: LoopWork) {
         guard !isCurrent else {
-            local.append(entry)
-            if local.count == 1 { event_active(events.local, 0, 0) }
+            sent.append(work)
+            if sent.count == 1, local.isDone { event_active(events.local, 0, 0) }
             return
         }
         let wasEmpty = inbox.withLock { inbox in
-            inbox.append(entry)
+            inbox.append(work)
             return inbox.count == 1
         }
         guard wasEmpty else { return }
@@ -201,29 +199,29 @@ public final class EventLoop: SerialExecutor {
     private func takeInbox() {
         var count: UInt64 = 0
         _ = read(wakeUp, &count, MemoryLayout.size(ofValue: count))
-        inbox.withLock { swap(&$0, &batch) }
-        runBatch()
+        noteWork()
+        let isNew = arrived.isDone
+        if isNew { inbox.withLock { arrived.take(&$0) } }
+        arrived.runSlice(on: self)
+        // Where an earlier lot went on, more may have come, and has rung for itself already.
+        if !isNew || !arrived.isDone { goOn(events.arrived) }
     }
 
     private func takeLocal() {
-        swap(&local, &batch)
-        runBatch()
+        noteWork()
+        if local.isDone { local.take(&sent) }
+        local.runSlice(on: self)
+        if !local.isDone {
+            goOn(events.local)
+        } else if !sent.isEmpty {
+            event_active(events.local, 0, 0)
+        }
     }
 
-    /// Runs `batch`, which nobody else fills: the jobs that these make go to `local`.
-    private func runBatch() {
-        noteWork()
-        let executor = asUnownedSerialExecutor()
-        let taskExecutor = LoopTaskExecutor.shared.asUnownedTaskExecutor()
-        for entry in batch {
-            switch entry {
-            case .job(let job): job.runSynchronously(on: executor)
-            case .taskJob(let job):
-                job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
-            case .call(let body): LoopActor.assumeIsolated(body)
-            }
-        }
-        batch.removeAll(keepingCapacity: batch.count <= 4096)
+    /// Calls for an event in the next turn, behind the sockets that are ready by then.
+    private func goOn(_ event: OpaquePointer?) {
+        var time = timeval(tv_sec: 0, tv_usec: 0)
+        event_add(event, &time)
     }
 
     private func runDeferred() {
@@ -237,6 +235,8 @@ public final class EventLoop: SerialExecutor {
         events.wake = event_new(
             rawBase, wakeUp, Int16(EV_READ | EV_PERSIST),
             { _, _, context in EventLoop.from(context)?.takeInbox() }, context)
+        events.arrived = event_new(
+            rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.takeInbox() }, context)
         events.local = event_new(
             rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.takeLocal() }, context)
         events.deferred = event_new(

@@ -71,8 +71,9 @@ public actor LoopActor {
         loop.post(body)
     }
 
-    /// Runs `body` at the end of this turn of the loop, after the events and jobs that are now due
-    /// and before the loop sleeps: the place to flush once what was gathered by many callbacks.
+    /// Runs `body` at the end of this turn of the loop, after the events that are now due, and the
+    /// jobs that have their part of this turn, and before the loop sleeps: the place to flush once
+    /// what was gathered by many callbacks.
     @LoopActor
     public static func later(_ body: @escaping @LoopActor () -> Void) {
         loop.later(body)

@@ -85,6 +85,65 @@ import Testing
         #expect(story.told == ["turn", "later 1", "later 2", "later 3", "later still"])
     }
 
+    /// Takes a slice of the loop for itself.
+    private static func fillSlice() {
+        let end = ContinuousClock.now + .milliseconds(2)
+        while ContinuousClock.now < end {}
+    }
+
+    /// Returns when another thread has posted something.
+    private static func postElsewhere(_ body: @escaping @Sendable @LoopActor () -> Void) {
+        let isPosted = Mutex(false)
+        FileThreads(count: 1).submit {
+            LoopActor.post(body)
+            isPosted.withLock { $0 = true }
+        }
+        while !isPosted.withLock({ $0 }) { sched_yield() }
+    }
+
+    // In processes of their own: other tests have work for the loop of this one.
+
+    @Test func `X-11: many jobs at once do not keep waiting what other threads have sent`() async {
+        await #expect(processExitsWith: .success) {
+            LoopActor.loop.start()
+            let story = Story()
+            LoopActor.post {
+                for number in 1...5 {
+                    LoopActor.start {
+                        story.tell("job \(number)")
+                        if number == 2 { LoopTests.postElsewhere { story.tell("from elsewhere") } }
+                        LoopTests.fillSlice()
+                    }
+                }
+            }
+            try await eventually { story.told.count == 6 }
+            #expect(
+                story.told == ["job 1", "job 2", "from elsewhere", "job 3", "job 4", "job 5"])
+        }
+    }
+
+    @Test func `What other threads have sent stays in order where it takes many turns`() async {
+        await #expect(processExitsWith: .success) {
+            LoopActor.loop.start()
+            let story = Story()
+            LoopActor.post {
+                // While the loop is here, all of it gathers.
+                for number in 1...4 {
+                    LoopTests.postElsewhere {
+                        story.tell("\(number)")
+                        if number == 2 {
+                            LoopActor.post { story.tell("from the loop") }
+                            LoopTests.postElsewhere { story.tell("5") }
+                        }
+                        LoopTests.fillSlice()
+                    }
+                }
+            }
+            try await eventually { story.told.count == 6 }
+            #expect(story.told == ["1", "2", "from the loop", "3", "4", "5"])
+        }
+    }
+
     @Test func `A task of the loop comes back to it after each suspension`() async throws {
         let places = try await LoopActor.start { () async throws -> [Bool] in
             var places = [LoopActor.loop.isCurrent]
