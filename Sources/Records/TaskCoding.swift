@@ -29,6 +29,7 @@ package enum TaskStatus {
         static let saved: UInt8 = 24
         static let retryOf: UInt8 = 25
         static let redirectsBefore: UInt8 = 26
+        static let isOnePart: UInt8 = 28
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -85,6 +86,7 @@ package enum TaskStatus {
         if let saved = task.saved {
             parts.clear.put(Field.saved, record: { saved.write(to: &$0) })
         }
+        if task.isOnePart { parts.clear.put(Field.isOnePart, true) }
         if task.isDiscretionary { parts.clear.put(Field.isDiscretionary, true) }
         if task.state == .canceling, let reason = task.cancellation {
             parts.clear.put(Field.cancellation, reason.rawValue)
@@ -131,6 +133,7 @@ package enum TaskStatus {
             case Field.retryCount: task.retryCount = try reader.int()
             case Field.mirrorCount: task.mirrorCount = try reader.int()
             case Field.redirectsBefore: task.redirectsBefore = try reader.int()
+            case Field.isOnePart: task.isOnePart = try reader.bool()
             case Field.bodyGeneration: task.bodyGeneration = try reader.int()
             case Field.checkpoint:
                 task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)

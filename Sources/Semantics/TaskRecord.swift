@@ -287,6 +287,9 @@ public struct TaskRecord: Equatable, Sendable {
     /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a
     /// stream.
     public var bodyGeneration: Int
+    /// S-82: whether the content is one part of a body that replaces itself, which no request
+    /// brings once more.
+    public var isOnePart: Bool
     /// What the task's delegate was asked, and has answered, as far as it matters later.
     public var dialogue: TaskDialogue
     /// What of a download is on disk for good, and how it can go on; nil where it cannot (S-34).
@@ -323,6 +326,7 @@ public struct TaskRecord: Equatable, Sendable {
         self.mirrorCount = 0
         self.redirectsBefore = 0
         self.bodyGeneration = 0
+        self.isOnePart = false
         self.dialogue = TaskDialogue()
         self.metrics = TaskMetrics()
     }

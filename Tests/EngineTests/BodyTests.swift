@@ -463,4 +463,22 @@ struct BodyTests {
         #expect(try await harness.finished(task).error == nil)
         #expect(try await harness.read(task) == Pattern.bytes(count: 1_000_000))
     }
+
+    @Test @LoopActor
+    func `a body in single bytes takes hardly more memory than it has bytes (R-9)`() async throws {
+        let pipe = BodyPipe()
+        let bytes = Pattern.bytes(count: 100_000)
+        for byte in bytes { try await pipe.write([byte]) }
+        #expect(pipe.available == bytes.count && pipe.chunkCount < 30)
+        let whole = Pattern.bytes(count: 100_000)
+        try await pipe.write(whole)
+        #expect(pipe.chunkCount < 30)
+        var room = [UInt8](repeating: 0, count: 777)
+        var read: [UInt8] = []
+        while pipe.available > 0 {
+            let count = room.withUnsafeMutableBytes { pipe.read(into: $0) }
+            read += room[..<count]
+        }
+        #expect(read == bytes + whole)
+    }
 }

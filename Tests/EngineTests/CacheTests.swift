@@ -34,6 +34,64 @@ struct CacheTests {
     }
 
     @Test @LoopActor
+    func `without a cache a policy counts all the same (S-15)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        func spec(_ policy: RequestCachePolicy) throws -> TaskSpec {
+            var spec = try harness.spec()
+            spec.request.cachePolicy = policy
+            return spec
+        }
+        let forbidden = try await harness.recall(
+            try spec(.returnCacheDataDontLoad), in: session)
+        #expect(forbidden.requests == 0 && forbidden.record.error?.code == -1008)
+        for (number, (policy, field)) in [
+            (RequestCachePolicy.reloadIgnoringLocalAndRemoteCacheData, "no-cache"),
+            (.reloadRevalidatingCacheData, "max-age=0"), (.useProtocolCachePolicy, nil),
+        ].enumerated() {
+            let task = try await harness.create(try spec(policy), in: session)
+            let attempt = try await harness.network.attempt(number)
+            #expect(attempt.request.headers.first("Cache-Control") == field, "\(policy)")
+            attempt.answer(200, Self.fresh)
+            let record = try await harness.finished(task)
+            #expect(record.error == nil && record.cacheStatus == nil)
+        }
+    }
+
+    @Test @LoopActor
+    func `what was answered to nobody is not for who proves who he is (§4.1, S-83)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(.taskChallenge))
+        var head = Self.fresh
+        head.append("Vary", "Accept, Authorization")
+        let url = "http://origin.test/x"
+        _ = try await harness.fetch(try harness.spec(.data, url), in: session, answering: head)
+        #expect(try await harness.recall(try harness.spec(.data, url), in: session).requests == 0)
+        try await harness.open("http://origin.test/login", in: session)
+        #expect(try await harness.caller(of: url, in: session) == "alice:secret")
+    }
+
+    @Test @LoopActor
+    func `a second try that brings the whole is stored (S-71, S-84)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        let policy = try RetryPolicy(attempts: 1, initial: 0, maximum: 0)
+        let task = try await harness.create(
+            try harness.spec { $0.retry = policy }, in: session)
+        let first = try await harness.network.attempt(0)
+        first.head(200, Self.fresh)
+        first.body([1, 2, 3])
+        first.end(.url(.networkConnectionLost))
+        try await harness.network.attempt(1).answer(200, Self.fresh, Array("content".utf8))
+        let record = try await harness.finished(task)
+        #expect(record.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
+        #expect(try await harness.read(task) == Array("content".utf8))
+        #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
+    }
+
+    @Test @LoopActor
     func `a response that is cut is not stored, and nothing says that it is (RFC 9211 §2.5)`()
         async throws
     {

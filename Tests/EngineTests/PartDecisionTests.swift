@@ -87,6 +87,29 @@ struct PartDecisionTests {
         #expect(attempt.isCancelled)
     }
 
+    @Test @LoopActor
+    func `a part that became a download is not fetched again behind a restart (S-56, S-82)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200, ["Content-Type": Self.type])
+        attempt.body(Array("--b\r\nX-Part: 1\r\n\r\nhalf of i".utf8))
+        let container = try await harness.asked(task)
+        try await harness.answer(container, .response(.allow))
+        let part = try await harness.asked(task, after: container.id)
+        try await harness.answer(part, .response(.becomeDownload))
+        let heir = try #require(try await harness.task(task).dialogue.becameTask)
+        _ = try await harness.gateway.tasks.suspend(heir, of: harness.tenant)
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.finished(heir).error?.code == -997)
+        #expect(next.network.attempts.isEmpty)
+    }
+
     @Test(arguments: [1, 2, 3], [1, 16 << 10]) @LoopActor
     func `a part that becomes a download is the whole of it`(
         number: Int, pieces: Int

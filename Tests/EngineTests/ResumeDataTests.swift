@@ -116,6 +116,100 @@ struct ResumeDataTests {
         #expect(try await harness.read(third) == scene.server.bytes)
     }
 
+    @Test(arguments: [
+        DecisionAnswer.challenge(.performDefaultHandling), .challenge(.useCredential(nil)),
+        .challenge(.rejectProtectionSpace),
+    ]) @LoopActor
+    func `nor does a challenge that nobody meets (S-35, S-36, S-66)`(
+        answer: DecisionAnswer
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
+        let bytes = Pattern.bytes(count: 300_000)
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        try await breakOff(try await harness.network.attempt(0), bytes)
+        let second = try await resume(after: task, harness, in: session)
+        try await harness.network.attempt(1).answer(
+            401, ["WWW-Authenticate": "Basic realm=a"], Array("who are you?".utf8))
+        let decision = try await harness.asked(second)
+        try await harness.answer(decision, answer)
+        #expect(try await harness.finished(second).error?.code == -1011)
+        let third = try await resume(after: second, harness, in: session)
+        let last = try await harness.network.attempt(2)
+        #expect(last.request.headers.first("Range") == "bytes=100000-")
+        last.answer(
+            206, ["ETag": "\"one\"", "Content-Range": "bytes 100000-299999/300000"],
+            Array(bytes[100_000...]))
+        #expect(try await harness.finished(third).error == nil)
+        #expect(try await harness.read(third) == bytes)
+    }
+
+    /// 100,000 bytes of a content come, and then nothing.
+    @LoopActor
+    private func breakOff(_ attempt: FakeAttempt, _ bytes: [UInt8]) async throws {
+        attempt.head(
+            200,
+            ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "\(bytes.count)"])
+        attempt.body(Array(bytes[..<100_000]))
+        attempt.end(.url(.networkConnectionLost))
+    }
+
+    /// A task that goes on from what another one has left.
+    @LoopActor
+    private func resume(
+        after task: TaskID, _ harness: TestGateway, in session: SessionID
+    ) async throws -> TaskID {
+        let error = try await harness.finished(task).error
+        guard case .string(let data)? = error?.userInfo[TransferError.resumeDataKey] else {
+            throw Scene.NoData()
+        }
+        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
+            in: data, of: harness.tenant)
+        return try await harness.create(
+            TaskSpec(
+                type: .download, request: request, options: TaskOptions(), resume: true,
+                checkpoint: checkpoint), in: session)
+    }
+
+    @Test @LoopActor
+    func `what a mirror has left is gone on with there (S-34, R-3)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let mirror = try harness.network.parse("http://mirror.test/copy")
+        var spec = try harness.spec(.download, headers: ["Authorization": "Bearer x", "X-A": "1"])
+        spec.options.mirrors = [mirror]
+        let task = try await harness.create(spec, in: session)
+        try await harness.network.attempt(0).end(.url(.cannotConnectToHost))
+        try await breakOff(
+            try await harness.network.attempt(1), Pattern.bytes(count: 300_000))
+        _ = try await resume(after: task, harness, in: session)
+        let third = try await harness.network.attempt(2)
+        #expect(third.request.url == mirror)
+        #expect(third.request.headers.first("Range") == "bytes=100000-")
+        #expect(third.request.headers.first("X-A") == "1")
+        #expect(third.request.headers.first("Authorization") == nil)
+        // A repetition begins with the first source, whose bytes these are not.
+        let again = try await harness.gateway.tasks.retry(task, of: harness.tenant).record.id
+        let fourth = try await harness.network.attempt(3)
+        #expect(fourth.request.url == spec.request.url)
+        #expect(fourth.request.headers.first("Range") == nil)
+        _ = try await harness.gateway.tasks.cancel(again, of: harness.tenant)
+    }
+
+    @Test @LoopActor
+    func `of the answer to a POST there is nothing to go on from (S-34)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(
+            try harness.spec(.download, method: "POST", body: .bytes([1])), in: session)
+        try await harness.network.attempt(0).answer(303, ["Location": "/made"])
+        try await breakOff(
+            try await harness.network.attempt(1), Pattern.bytes(count: 300_000))
+        let record = try await harness.finished(task)
+        #expect(record.error?.code == -1005)
+        #expect(record.error?.userInfo[TransferError.resumeDataKey] == nil)
+    }
+
     @Test(arguments: [149_999, 299_999]) @LoopActor
     func `of a range that is longer than it says nothing is used (R-3, S-36)`(
         last: Int

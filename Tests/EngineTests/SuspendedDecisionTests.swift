@@ -217,6 +217,26 @@ struct SuspendedDecisionTests {
         }
     }
 
+    @Test(arguments: [ResponseDisposition.allow, .cancel]) @LoopActor
+    func `an answer about a response on the wire ends with it where the process ends (S-56)`(
+        disposition: ResponseDisposition
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
+        let (task, decision) = try await suspend(
+            harness, in: session, try harness.spec(.download)
+        ) { attempt in
+            attempt.head(200, ["ETag": "\"1\"", "Content-Length": "9"])
+            attempt.body([1, 2, 3])
+        }
+        try await harness.answer(decision, .response(disposition))
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.finished(task).error?.code == -997)
+        #expect(next.network.attempts.isEmpty)
+    }
+
     @Test(arguments: [CacheDisposition.refuse, .store(storagePolicy: nil, userInfo: nil)])
     @LoopActor
     func `a task can be suspended while the cache's decision waits, and ends when it goes on`(

@@ -173,6 +173,25 @@ struct TaskChangeTests {
     }
 
     @Test @LoopActor
+    func `a date does not stop what has begun, also behind a crash (S-44)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Content-Length": "9"])
+        attempt.body([1, 2, 3])
+        let date = harness.clock.now.advanced(by: .seconds(3600))
+        try await change(harness, task) { $0.earliestBeginDate = date }
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        _ = try await next.network.attempt(0)
+        #expect(try await next.state(task) == .running)
+    }
+
+    @Test @LoopActor
     func `an answer ends the wait that the question has begun (S-74)`() async throws {
         let harness = try await TestGateway.open()
         let session = try await harness.session(delegate: .deciding(.redirect))

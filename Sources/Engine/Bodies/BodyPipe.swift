@@ -21,6 +21,8 @@ public enum BodyRefusal: Error, Equatable, Sendable {
 @LoopActor
 public final class BodyPipe {
     private static let limit = 512 << 10
+    /// Pieces are put together up to this many bytes.
+    private static let chunkSize = 4 << 10
 
     /// Called once when the body is not wanted any further, also while nobody writes.
     public var onRefusal: (@LoopActor (BodyRefusal) -> Void)?
@@ -46,6 +48,9 @@ public final class BodyPipe {
     /// Whether the rest of the body is not wanted any more: what waited is gone.
     var isRefused: Bool { refusal != nil }
 
+    /// In how many pieces of memory `available` lies.
+    var chunkCount: Int { chunks.count }
+
     // MARK: The client's end
 
     /// Takes bytes; returns when there is room for more.
@@ -53,7 +58,13 @@ public final class BodyPipe {
     public func write(_ bytes: [UInt8]) async throws(BodyRefusal) {
         if let refusal { throw refusal }
         guard !bytes.isEmpty else { return }
-        chunks.append(bytes[...])
+        // Many that are small would take far more memory than they have bytes.
+        if let last = chunks.last, last.count + bytes.count <= BodyPipe.chunkSize {
+            chunks.removeLast()
+            chunks.append(last + bytes)
+        } else {
+            chunks.append(bytes[...])
+        }
         available += bytes.count
         onReady?()
         try await untilAtMost(BodyPipe.limit)

@@ -156,10 +156,12 @@ public struct ContentFolder: Sendable {
                 continue
             }
             defer { closedir(folder) }
+            errno = 0
             while let entry = readdir(folder) {
                 // The folder itself and its parent begin with a dot.
                 if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return false }
             }
+            guard errno == 0 else { throw FileError("readdir", code: errno) }
         }
         return true
     }

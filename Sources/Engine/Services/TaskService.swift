@@ -138,9 +138,9 @@ public final class TaskService {
         }
     }
 
-    /// What a download that ended early can be resumed from.
+    /// What a download that ended early can be resumed from, by the request that it began with.
     private func leftover(of old: TaskRecord) -> DownloadCheckpoint? {
-        guard old.type == .download,
+        guard old.type == .download, old.requestToResume == old.originalRequest,
             case .string(let data)? = old.error?.userInfo[TransferError.resumeDataKey]
         else { return nil }
         // What cannot be read is fetched from the beginning.

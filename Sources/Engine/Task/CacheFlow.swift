@@ -82,8 +82,8 @@ final class CacheFlow {
         } else if let current, current.isDecided {
             current.isDecided = false
             owner?.enterLine()
-        } else if mayConsult, let cache = session.cache {
-            consult(cache)
+        } else if mayConsult {
+            consult()
         } else {
             current = nil
             owner?.enterLine()
@@ -96,8 +96,8 @@ final class CacheFlow {
     func slotGranted(mayConsult: Bool) {
         if let forwarding = current?.forwarding {
             takeUp(forwarding)
-        } else if mayConsult, let cache = session.cache {
-            consult(cache)
+        } else if mayConsult {
+            consult()
         } else {
             owner?.cacheLetsBegin()
         }
@@ -106,8 +106,14 @@ final class CacheFlow {
     /// The attempt is over, or there will be none.
     func attemptEnded() { current?.isServing = false }
 
-    private func consult(_ cache: ResponseCache) {
+    private func consult() {
         guard let owner else { return }
+        guard let cache = session.cache else {
+            // The policy counts without a cache, too: some forbid to ask, others ask caches on the
+            // way to stand aside.
+            current = TaskCaching(session.cacheRequest(for: owner.record), fetch: 0)
+            return decide(by: nil, [])
+        }
         // Behind a start the index is read first, and all who wait for it hold nothing yet.
         guard cache.isOpen || owner.hasSlot else { return lineUp(at: cache) }
         let request = session.cacheRequest(for: owner.record)
@@ -143,22 +149,33 @@ final class CacheFlow {
         if isLookingUp(lookUp) { decide(by: cache, found) }
     }
 
-    private func decide(by cache: ResponseCache, _ candidates: [CacheCandidate]) {
+    private func decide(by cache: ResponseCache?, _ candidates: [CacheCandidate]) {
         guard let owner, let current else { return }
-        let candidates = candidates.filter { !unreadable.contains($0.entry.id) }
+        let candidates = candidates.filter {
+            !unreadable.contains($0.entry.id)
+                && !($0.entry.response.selecting.areOfNobody && isProved(owner.record))
+        }
         current.candidates = candidates
         let decision = CacheDecision(
             current.request, candidates: candidates.map(\.entry.response), at: services.clock.now)
         switch decision {
         case .serve(let answer): plan(answer, from: cache)
         case .serveWhileRevalidating(let answer, let forwarding):
-            revalidate(forwarding, in: cache)
+            if let cache { revalidate(forwarding, in: cache) }
             plan(answer, from: cache)
         case .forward(let forwarding):
             current.forwarding = forwarding
             if owner.hasSlot { takeUp(forwarding) } else { waitForSlot() }
         case .fail(let code): owner.cacheRefuses(with: code)
         }
+    }
+
+    /// Whether the request goes out with a proof of who asks that is not among its own fields: what
+    /// anybody gets is not what it would be answered.
+    private func isProved(_ record: TaskRecord) -> Bool {
+        guard !record.headers(in: session.record).contains("Authorization") else { return false }
+        return record.dialogue.authentication.server.use != nil
+            || session.acceptedCredential(for: record.currentRequest.url) != nil
     }
 
     /// Stands in line. Where that takes time, what was found is let go: many may wait.
@@ -197,8 +214,8 @@ final class CacheFlow {
 
     /// The answer is the cache's: once its content is at hand, for which one that is a file needs a
     /// slot.
-    private func plan(_ answer: CachedAnswer, from cache: ResponseCache) {
-        guard let candidate = current?.candidate(answer.entry) else {
+    private func plan(_ answer: CachedAnswer, from cache: ResponseCache?) {
+        guard let cache, let candidate = current?.candidate(answer.entry) else {
             plan(answer, .bytes([]), httpVersion: "1.1", status: nil)
             return
         }
@@ -219,8 +236,8 @@ final class CacheFlow {
                 plan(answer, content, httpVersion: version, status: status)
             case .unreadable:
                 unreadable.insert(candidate.entry.id)
-                consult(cache)  // as if it was not there
-            case .gone: consult(cache)  // what else is there?
+                consult()  // as if it was not there
+            case .gone: consult()  // what else is there?
             }
         }
     }
@@ -286,7 +303,7 @@ final class CacheFlow {
     func attemptBegins(_ record: @autoclosure () -> TaskRecord, isWhole: Bool) -> HeaderList? {
         guard let current else { return nil }
         current.requestTime = services.clock.now
-        if let reason = current.forwarding?.reason {
+        if session.cache != nil, let reason = current.forwarding?.reason {
             services.tally.cacheOutcomes.add(reason.rawValue)
         }
         guard isWhole, let headers = current.forwarding?.headers else { return nil }

@@ -225,7 +225,7 @@ final class ContentKeeper {
         default:
             task.record.type == .download && task.record.currentRequest.isSafe
                 && task.record.currentRequest.body == nil && task.canBeginAgain
-                && !reception.isOnePart
+                && !task.record.isOnePart
         }
     }
 

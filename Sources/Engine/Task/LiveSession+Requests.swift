@@ -153,6 +153,24 @@ extension RequestRecord {
     }
 }
 
+extension TaskRecord {
+    /// The request that leads to the source of what has come, for another task to go on with; nil
+    /// where that is no GET of its own, such as the answer to a POST (S-34).
+    var requestToResume: RequestRecord? {
+        var request = dialogue.replacementRequest ?? originalRequest
+        guard request.method == "GET", request.body == nil else { return nil }
+        guard mirrorCount > 0 else { return request }
+        guard mirrorCount <= options.mirrors.count else { return nil }
+        let mirror = options.mirrors[mirrorCount - 1]
+        if mirror.origin != request.url.origin {
+            request.headers = request.headers.removing(
+                HeaderRules.alwaysSensitive + request.sensitiveHeaders)
+        }
+        request.url = mirror
+        return request
+    }
+}
+
 extension OriginAnswer {
     /// The head of an answer, with what its links lead to.
     init(

@@ -89,6 +89,12 @@ extension LiveTask {
             sensitiveHeaders: request.sensitiveHeaders)
     }
 
+    /// Whether there has been an attempt of which anything is known.
+    var hasBegun: Bool {
+        record.hasLiveAttempt || record.response != nil || !record.metrics.transactions.isEmpty
+            || record.retryCount > 0 || record.mirrorCount > 0
+    }
+
     /// Whether nothing of a response has gone where it cannot be taken back from.
     var canBeginAgain: Bool {
         if record.countOfBytesReceived == 0 { return true }

@@ -95,7 +95,9 @@ extension LiveTask {
 
     /// Whether what is under way can be begun once more elsewhere: nothing is done twice that may
     /// not be, and nothing was handed on, of which nobody knows how much it was.
-    var mayMove: Bool { mayBeSentTwice && record.options.delivery == .collect && !isInline }
+    var mayMove: Bool {
+        mayBeSentTwice && record.options.delivery == .collect && !isInline && !record.isOnePart
+    }
 
     /// Whether the task goes on by itself behind the end of a process that has interrupted it: its
     /// session or its policy covers the interruption (S-52), and it `mayMove`.

@@ -310,13 +310,11 @@ final class Reception {
         download.isNoEntity()
         parts = other.parts
         parts.isOne = true
+        task.record.isOnePart = true
         // Nor is there another source of it.
         task.record.options.retry = nil
         task.record.options.mirrors = []
     }
-
-    /// Whether the content is one part of a body, which no request brings once more.
-    var isOnePart: Bool { parts.isOne }
 
     // MARK: The end of a body
 

@@ -226,7 +226,7 @@ final class ResumableDownload: Ticking {
 
     /// Whether the next attempt is none that a cache could answer.
     var asksForPart: Bool {
-        plannedRange != nil || owner?.checkpoint != nil || !receivedRanges.isEmpty
+        plannedRange != nil || (content.sink == nil && owner?.checkpoint != nil) || canBeResumed
     }
 
     /// Decides what the attempt that is about to begin asks for: what is missing, or the whole.

@@ -195,6 +195,8 @@ final class TaskDecisions {
         case .continue: break
         case .useNewRequest(let request):
             let replacement = request.carrying(task.record.originalRequest)
+            // A part of the other content is of no use.
+            if replacement.url != task.record.currentRequest.url { reception.drop() }
             task.record.dialogue.replacementRequest = replacement
             task.record.currentRequest = replacement
         case .cancel:
@@ -276,7 +278,8 @@ final class TaskDecisions {
             control?.fail(.url(.userAuthenticationRequired))
             return
         }
-        guard task.record.response == nil else {
+        // What was asked for is the rest of a content, which this is not.
+        guard task.record.response == nil, task.record.checkpoint == nil else {
             control?.fail(.restAnswered(with: response.status))
             return
         }

@@ -151,8 +151,10 @@ final class TaskRunner {
     ///
     /// - Returns: false where something would.
     func waitOn() -> Bool {
-        guard record.state == .suspended, !decisions.isOpen, record.currentRequest.isSafe,
-            record.currentRequest.body == nil,
+        // An answer about a response is of no use without its attempt.
+        guard record.state == .suspended, !decisions.isOpen,
+            record.dialogue.keptAnswer == nil || decisions.standBetweenAttempts,
+            record.currentRequest.isSafe, record.currentRequest.body == nil, !record.isOnePart,
             record.type == .download || record.response == nil
         else { return false }
         if let point = record.checkpoint?.point {
@@ -243,8 +245,9 @@ final class TaskRunner {
     /// S-43.
     func setPriority(_ priority: Double) { turn.setPriority(priority) }
 
-    /// S-44.
+    /// S-44: of a task that has begun it is shown, and nothing more.
     func setEarliestBeginDate(_ date: Timestamp?) {
+        if task.hasBegun { task.record.dialogue.hasPassedBeginDate = true }
         task.record.options.earliestBeginDate = date
         if machine.phase == .waitingForBeginDate { waitForBeginDate() }
     }
@@ -521,7 +524,8 @@ extension TaskRunner: TaskControl {
 extension TaskRunner: TaskTimersOwner {
     /// How long it is until the task may begin (S-44), or behind a restart until its next try.
     private var beginDelay: Duration {
-        let dates = [record.options.earliestBeginDate, record.nextAttemptAt]
+        let begin = record.dialogue.hasPassedBeginDate ? nil : record.options.earliestBeginDate
+        let dates = [begin, record.nextAttemptAt]
         guard let date = dates.compactMap({ $0?.milliseconds }).max() else { return .zero }
         return .milliseconds(date - services.clock.now.milliseconds)
     }

@@ -66,10 +66,11 @@ final class TaskServices {
         return try await bodyOpener.openSource(body, of: tenant)
     }
 
-    /// What another task goes on from; nil where it cannot be sealed, which is logged.
+    /// What another task goes on from; nil where it cannot, or cannot be sealed, which is logged.
     func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {
+        guard let request = record.requestToResume else { return nil }
         do {
-            return try ResumeData(request: record.originalRequest, checkpoint: checkpoint)
+            return try ResumeData(request: request, checkpoint: checkpoint)
                 .sealed(by: sealer, for: record.tenant)
         } catch {
             log.write(.error, "resume data cannot be sealed", ["error": .words("\(error)")])

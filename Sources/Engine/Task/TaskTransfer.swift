@@ -153,6 +153,11 @@ final class TaskTransfer {
     private func prepareToReceive() {
         if !reception.download.planAttempt() { reception.drop() }
         delegate?.responseBegins()
+        if task.record.options.earliestBeginDate != nil,
+            !task.record.dialogue.hasPassedBeginDate
+        {
+            task.record.dialogue.hasPassedBeginDate = true
+        }
         // An attempt that sends a body counts from zero (S-59). One that sends none, such as a
         // redirect's, leaves the figures: they are the last body's.
         if task.record.currentRequest.body != nil { task.beginSending() }

@@ -19,6 +19,8 @@ final class CreationLine {
     private var line = FairLine<Waiter>(share: 500)
     /// Of the batch that is being gathered.
     private var admittedCount = 0
+    /// Of those that have been told to go on, and have not had the loop yet.
+    private var comingCount = 0
 
     init(to commits: CommitQueue) { self.commits = commits }
 
@@ -27,25 +29,28 @@ final class CreationLine {
     func turn(for count: Int, of tenant: TenantID) async {
         // On a full disk nobody waits to be told of it.
         guard count >= CreationLine.smallCount, !commits.isStalled else { return }
-        guard !line.isEmpty || admittedCount >= CreationLine.batchSize else { return admit(count) }
-        await withCheckedContinuation { continuation in
-            line.append(Waiter(count: count, continuation: continuation), of: tenant)
+        if !line.isEmpty || isFull {
+            await withCheckedContinuation { continuation in
+                line.append(Waiter(count: count, continuation: continuation), of: tenant)
+            }
+            comingCount -= count
         }
-    }
-
-    /// The store takes nothing for a while: who waits goes on, and is refused.
-    func release() { while let next = line.popFirst(cost: \.count) { next.continuation.resume() } }
-
-    private func admit(_ count: Int) {
         if admittedCount == 0 { commits.callBeforeDeparture(self) }
         admittedCount += count
     }
 
+    /// The store takes nothing for a while: who waits goes on, and is refused.
+    func release() { while let next = line.popFirst(cost: \.count) { letGoOn(next) } }
+
+    private var isFull: Bool { admittedCount + comingCount >= CreationLine.batchSize }
+
     private func goOn() {
-        while admittedCount < CreationLine.batchSize, let next = line.popFirst(cost: \.count) {
-            admit(next.count)
-            next.continuation.resume()
-        }
+        while !isFull, let next = line.popFirst(cost: \.count) { letGoOn(next) }
+    }
+
+    private func letGoOn(_ waiter: Waiter) {
+        comingCount += waiter.count
+        waiter.continuation.resume()
     }
 }
 

@@ -49,6 +49,11 @@ public struct SelectingFields: Hashable, Sendable {
         return fields.allSatisfy { $0.value == Self.normalised($0.name, sent[$0.name]) }
     }
 
+    /// Whether the response is for those alone who do not prove who they are.
+    public var areOfNobody: Bool {
+        fields.contains { $0.name == "authorization" && $0.value == nil }
+    }
+
     /// The values of a request by names in lower case.
     private static func values(of request: HeaderList) -> [String: [String]] {
         Dictionary(

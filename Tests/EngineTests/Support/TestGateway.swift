@@ -203,8 +203,9 @@ final class TestGateway {
         }
     }
 
-    /// Returns on the next turn of the loop.
+    /// Returns on a later turn of the loop, when all jobs that there are now have had theirs.
     func turn() async {
+        await LoopActor.start {}.value
         await withCheckedContinuation { continuation in
             LoopActor.later { continuation.resume() }
         }

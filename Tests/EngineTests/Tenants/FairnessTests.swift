@@ -104,24 +104,28 @@ struct FairnessTests {
                 return try await harness.gateway.tasks.create(specs, in: session, of: tenant).count
             }
         }
-        let crowd = (0..<20).map { _ in create(250, mine, harness.tenant) }
+        let first = create(1, mine, harness.tenant)
         try await eventually("the commit") { harness.store.heldCount == 1 }
+        let crowd = (0..<20).map { _ in create(250, mine, harness.tenant) }
+        await harness.turn()
         let array = create(250, theirs, Self.other)
         let single = create(1, theirs, Self.other)
         await harness.turn()
         harness.store.release()
+        #expect(try await first.value == 1)
         for creation in crowd { #expect(try await creation.value == 250) }
         #expect(try await array.value == 250)
         #expect(try await single.value == 1)
         let batches = harness.store.batches.dropFirst(begun).map(\.createdTasks)
             .filter { !$0.isEmpty }
-        #expect(batches.allSatisfy { $0.count <= 1250 })
+        #expect(batches.allSatisfy { $0.count <= 1250 }, "\(batches.map(\.count))")
         let places = batches.indices.filter { place in
             batches[place].contains { $0.tenant == Self.other }
         }
-        // Behind the batch that was on its way, and the one that was gathered already.
-        #expect(try #require(places.last) <= batches.startIndex + 2, "\(batches.map(\.count))")
-        #expect(batches.reduce(0) { $0 + $1.count } == 5251)
+        // Behind the batch that was on its way, the one that was gathered already, and the crowd's
+        // share of a turn, each of whose arrays may have a batch of its own.
+        #expect(try #require(places.last) <= batches.startIndex + 4, "\(batches.map(\.count))")
+        #expect(batches.reduce(0) { $0 + $1.count } == 5252)
     }
 
     @Test @LoopActor
@@ -140,18 +144,18 @@ struct FairnessTests {
                 }
             }
         }
-        let crowd = [create(500), create(500)]
+        let first = create(1)
         try await eventually("the commit") { harness.store.heldCount == 1 }
-        let following = [create(500), create(500)]
+        let crowd = [create(500), create(500)]
         await harness.turn()
         let late = create(20)
         await harness.turn()
-        #expect(await harness.used(.outstandingTasks) == 2000)
+        #expect(await harness.used(.outstandingTasks) == 1001)
         isWanted = false
         harness.store.release()
         #expect(await late.value.refusal == .callerIsGone)
-        for creation in crowd + following { #expect(await creation.value.refusal == nil) }
-        #expect(await harness.used(.outstandingTasks) == 2000)
+        for creation in crowd + [first] { #expect(await creation.value.refusal == nil) }
+        #expect(await harness.used(.outstandingTasks) == 1001)
     }
 
     @Test @LoopActor
@@ -216,6 +220,11 @@ struct FairnessTests {
         harness.gateway.hub.setListener(heard, for: .tenant(Self.other))
         harness.recorder.hasGaps.insert(mine)
         harness.store.hold()
+        // Behind a batch that is on its way all of them gather in the next one.
+        let first = LoopActor.start {
+            try await harness.create(try harness.spec(resume: false), in: mine)
+        }
+        try await eventually("the commit") { harness.store.heldCount == 1 }
         let many = LoopActor.start {
             try await harness.gateway.tasks.create(
                 try (0..<300).map { _ in try harness.spec(resume: false) }, in: mine,
@@ -225,14 +234,15 @@ struct FairnessTests {
             try await harness.gateway.tasks.create(
                 [try harness.spec(resume: false)], in: theirs, of: Self.other)
         }
-        try await eventually("the commit") { harness.store.heldCount == 1 }
+        await harness.turn()
         harness.store.release()
+        _ = try await first.value
         _ = try await many.value
         _ = try await one.value
         await harness.quiet()
-        #expect(heard.events.count == 301)
+        #expect(heard.events.count == 302)
         let place = try #require(heard.events.firstIndex { $0.tenant == Self.other })
-        #expect(place <= 64)
+        #expect(place <= 65)  // behind the one that came first
         let own = heard.events.filter { $0.tenant == harness.tenant }.map(\.tenantSequence)
         #expect(own == own.sorted())
     }
