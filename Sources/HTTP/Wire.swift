@@ -137,7 +137,19 @@ final class Wire {
     /// The end of the stream and errors are left to be seen later.
     func take(_ limit: Int) -> [UInt8] {
         guard reading != nil, limit > 0 else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: limit) { buffer, filled in
+        let taken = takeIntoRoom(of: limit)
+        guard taken.count < limit / 2 else { return taken }
+        // Whoever keeps it is not to keep the room of what has not come.
+        return [UInt8](unsafeUninitializedCapacity: taken.count) { buffer, filled in
+            filled = taken.withUnsafeBytes { bytes in
+                UnsafeMutableRawBufferPointer(buffer).copyMemory(from: bytes)
+                return bytes.count
+            }
+        }
+    }
+
+    private func takeIntoRoom(of limit: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, filled in
             let room = UnsafeMutableRawBufferPointer(buffer)
             filled = withInput { input in
                 let count = min(limit, input.count)

@@ -1,20 +1,24 @@
 internal import Synchronization
 
-/// A fixed pool of threads for file work, which blocks and therefore never happens on the loop.
+/// A pool of threads for file work, which blocks and therefore never happens on the loop.
+///
+/// There is one from the beginning; the others are made when there is work for them. Where the
+/// process may have no more threads, those that there are do it.
 ///
 /// Jobs of one *lane* (one file) run one after the other in the order of their submission; jobs of
 /// different lanes, and jobs of no lane, run side by side. Nothing limits the queue: who submits
 /// without end has to bound what is outstanding.
 public final class FileThreads: Sendable {
-    private let queue = JobQueue()
+    private let queue: JobQueue
     private static let lastLane = Atomic<Int>(0)
 
-    /// Starts `count` threads. They end, after what was submitted, when the pool is released.
+    /// A pool of so many threads at most. They end, after what was submitted, when it is released.
+    ///
+    /// - Precondition: There can be another thread.
     public init(count: Int = 4) {
         precondition(count > 0, "a pool has at least one thread")
-        for number in 1...count {
-            OSThread.start("file-\(number)") { [queue] in queue.work() }
-        }
+        queue = JobQueue(threadLimit: count)
+        OSThread.start("file-1") { [queue] in queue.work() }
     }
 
     deinit {
@@ -40,7 +44,7 @@ public final class FileThreads: Sendable {
         on lane: Int? = nil, _ work: @escaping @Sendable () throws -> T
     ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
-            queue.put(.init(lane: lane) { continuation.resume(with: Result(catching: work)) })
+            put(.init(lane: lane) { continuation.resume(with: Result(catching: work)) })
         }
     }
 
@@ -55,7 +59,7 @@ public final class FileThreads: Sendable {
         on lane: Int? = nil, _ work: @escaping @Sendable () throws -> T,
         then completion: @escaping @LoopActor (Result<T, any Error>) -> Void
     ) {
-        queue.put(
+        put(
             .init(lane: lane) {
                 let result = Result(catching: work)
                 LoopActor.post { completion(result) }
@@ -64,6 +68,12 @@ public final class FileThreads: Sendable {
 
     /// Runs `work` on a file thread; nobody hears of its end.
     public func submit(on lane: Int? = nil, _ work: @escaping @Sendable () -> Void) {
-        queue.put(.init(lane: lane, run: work))
+        put(.init(lane: lane, run: work))
+    }
+
+    private func put(_ job: JobQueue.Job) {
+        guard let number = queue.put(job) else { return }
+        let failure = OSThread.tryToStart("file-\(number)") { [queue] in queue.work() }
+        if failure != 0 { queue.lacksThread() }
     }
 }

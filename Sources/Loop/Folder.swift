@@ -44,12 +44,16 @@ public enum Folder {
             return false
         }
         defer { closedir(folder) }
-        while let entry = readdir(folder) {
+        while true {
+            errno = 0
+            guard let entry = readdir(folder) else {
+                guard errno == 0 else { throw FileError("readdir", code: errno) }
+                return true
+            }
             let name = withUnsafeBytes(of: entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
             try body(name)
         }
-        return true
     }
 }

@@ -2,8 +2,8 @@ internal import Glibc
 internal import Metrics
 
 /// The queue behind `FileThreads`: first in, first out, and one at a time within a lane.
-// Safe to share: `ready`, `lanes`, `isClosed` and `measured` are touched between `lock()` and
-// `unlock()` only; the two pointers are written once, in `init`.
+// Safe to share: the two pointers are written once, in `init`, and all else that changes is touched
+// between lock and unlock only.
 final class JobQueue: @unchecked Sendable {
     struct Job: Sendable {
         let lane: Int?
@@ -16,6 +16,8 @@ final class JobQueue: @unchecked Sendable {
     private struct Line {
         private var jobs: [Job?] = []
         private var head = 0
+
+        var count: Int { jobs.count - head }
 
         mutating func append(_ job: Job) { jobs.append(job) }
 
@@ -42,8 +44,14 @@ final class JobQueue: @unchecked Sendable {
     private var lanes: [Int: Line] = [:]
     private var isClosed = false
     private var measured = FileThreadFigures()
+    private let threadLimit: Int
+    /// Threads that there are, and of them those that wait for a job.
+    private var threadCount = 1
+    private var idleCount = 0
 
-    init() {
+    /// An empty queue that one thread is about to work at, and so many may.
+    init(threadLimit: Int) {
+        self.threadLimit = threadLimit
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
     }
@@ -56,16 +64,29 @@ final class JobQueue: @unchecked Sendable {
     }
 
     /// Adds a job; any thread.
-    func put(_ job: Job) {
+    ///
+    /// - Returns: the number of the thread that is to be started for it; nil for none.
+    func put(_ job: Job) -> Int? {
         pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
         measured.waiting += 1
         if let lane = job.lane, lanes[lane] != nil {
             lanes[lane]?.append(job)
-        } else {
-            if let lane = job.lane { lanes[lane] = Line() }
-            ready.append(job)
-            pthread_cond_signal(condition)
+            return nil
         }
+        if let lane = job.lane { lanes[lane] = Line() }
+        ready.append(job)
+        pthread_cond_signal(condition)
+        guard ready.count > idleCount, threadCount < threadLimit else { return nil }
+        threadCount += 1
+        return threadCount
+    }
+
+    /// A thread could not be started: those that there are do its work, and another one may be
+    /// tried for the next job.
+    func lacksThread() {
+        pthread_mutex_lock(mutex)
+        threadCount -= 1
         pthread_mutex_unlock(mutex)
     }
 
@@ -103,7 +124,9 @@ final class JobQueue: @unchecked Sendable {
             } else if isClosed {
                 break
             } else {
+                idleCount += 1
                 pthread_cond_wait(condition, mutex)
+                idleCount -= 1
             }
         }
         pthread_mutex_unlock(mutex)

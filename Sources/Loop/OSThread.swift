@@ -10,7 +10,17 @@ enum OSThread {
 
     /// Runs `body` on a new, detached thread of the default stack size.
     /// Debuggers show up to 15 bytes of `name`.
+    ///
+    /// - Precondition: There can be another thread.
     static func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        let failure = tryToStart(name, body)
+        precondition(failure == 0, "pthread_create: \(String(cString: strerror(failure)))")
+    }
+
+    /// The same.
+    ///
+    /// - Returns: 0, or the error code where there can be no other thread: pthread_create(3).
+    static func tryToStart(_ name: String, _ body: @escaping @Sendable () -> Void) -> CInt {
         let context = Unmanaged.passRetained(
             Body {
                 name.withCString { cevent_name_thread($0) }
@@ -24,7 +34,11 @@ enum OSThread {
                 if let context { Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run() }
                 return nil
             }, context)
-        precondition(failure == 0, "pthread_create: \(String(cString: strerror(failure)))")
+        guard failure == 0 else {
+            Unmanaged<Body>.fromOpaque(context).release()
+            return failure
+        }
         pthread_detach(thread)
+        return 0
     }
 }

@@ -18,6 +18,13 @@ import Testing
                 return .text("done")
             },
             Route("GET", "/") { _ in .text("ok") },
+            Route("GET", "/late-events") { _ in
+                calls.count("running")
+                try await gate.wait()
+                return Response(
+                    status: 200,
+                    body: .events(EventSubscription(log: log, after: 0, history: nil)))
+            },
             Route("GET", "/events") { _ in
                 Response(
                     status: 200,
@@ -53,6 +60,29 @@ import Testing
             let response = try await busy.response()
             #expect(response.text == "done")
             #expect(try await busy.bytesToTheEnd().isEmpty)
+            await drained.value
+            #expect(await live.server.connectionCount == 0)
+        }
+    }
+
+    @Test func `R-12: a stream that begins while the server stops ends at once`() async throws {
+        LoopActor.loop.start()
+        let gate = Gate()
+        let calls = Calls()
+        let log = await EventLog(startingAfter: 0)
+        try await LiveServer.run(routes(gate, calls, log), calls: calls) { live in
+            let idle = try await live.client.connect()
+            try await idle.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await idle.response().text == "ok")
+            let client = live.client
+            let reading = Swift.Task { try await client.events("/late-events") }
+            try await eventually { calls["running"] == 1 }
+            let drained = Swift.Task { await live.server.drain(within: .seconds(60)) }
+            #expect(try await idle.bytesToTheEnd().isEmpty)
+            gate.open()
+            let stream = try await reading.value
+            try await stream.waitForEnd()
+            #expect(stream.endedProperly)
             await drained.value
             #expect(await live.server.connectionCount == 0)
         }

@@ -87,7 +87,7 @@ import Testing
 
     /// Takes a slice of the loop for itself.
     private static func fillSlice() {
-        let end = ContinuousClock.now + .milliseconds(2)
+        let end = ContinuousClock.now + .milliseconds(20)
         while ContinuousClock.now < end {}
     }
 

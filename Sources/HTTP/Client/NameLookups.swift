@@ -14,7 +14,7 @@ final class NameLookups {
     private let look: @Sendable (String) -> Outcome
     /// Who waits for names that are being looked up.
     private var listeners: [String: [Listener]] = [:]
-    private lazy var threads = FileThreads(count: NameLookups.threadCount)
+    private let threads = FileThreads(count: NameLookups.threadCount)
 
     /// - Parameter look: looks up a name; it blocks.
     init(

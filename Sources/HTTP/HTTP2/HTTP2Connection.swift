@@ -155,6 +155,7 @@ final class HTTP2Connection: ClientConnection {
         case .drained(let stream): stream.hasDrained()
         case .end(let stream):
             if wire.queued > 0 { watchOutput(limit: stream.runner.stallLimit) }
+            budget.forget(stream)
             stream.end()
             if streams.isEmpty { rest() }
         }

@@ -32,6 +32,11 @@ struct StreamBudget {
         canGoOn(isShort: isShort) ? waiting.removeFirst() : nil
     }
 
+    /// A stream is over: its request begins no more.
+    mutating func forget(_ stream: HTTP2Stream) {
+        if !waiting.isEmpty { waiting.removeAll { $0.stream === stream } }
+    }
+
     /// Whether there is a request for `next`.
     func canGoOn(isShort: Bool) -> Bool { !waiting.isEmpty && (running == 0 || !isShort) }
 

@@ -7,10 +7,10 @@ public struct CrossOrigin: Sendable {
     /// The fields that a page may read beside those that every page may.
     private static let exposed = [
         "Accept-Ranges", "Allow", "Cache-Status", "Content-Disposition", "Content-Length",
-        "Content-Range", "ETag", "Ferry-Last-Event-ID", "Ferry-Request-Id", "Ferry-Task",
-        "Idempotency-Replayed", "Link", "Location", "Preference-Applied", "Repr-Digest",
-        "Retry-After", "Upload-Complete", "Upload-Length", "Upload-Limit", "Upload-Offset",
-        "WWW-Authenticate",
+        "Content-Range", "ETag", "Ferry-Last-Event-ID", "Ferry-Request-Id",
+        "Ferry-Response-Status", "Ferry-Task", "Idempotency-Replayed", "Link", "Location",
+        "Preference-Applied", "Repr-Digest", "Retry-After", "Upload-Complete", "Upload-Length",
+        "Upload-Limit", "Upload-Offset", "WWW-Authenticate",
     ].joined(separator: ", ")
 
     /// The fields that a page may send beside those that every page may.

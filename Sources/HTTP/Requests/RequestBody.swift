@@ -43,21 +43,11 @@ public final class RequestBody {
     /// - Throws: `disconnected`, `tooSlow`, `malformed`, `interrupted`.
     /// - Precondition: No other call waits.
     public func next() async throws(BodyError) -> [UInt8]? {
-        precondition(waiting == nil, "a request body has one reader at a time")
-        if let piece = returned.take() { return piece }
         while true {
-            if let failure { throw failure }
-            if isFinished { return nil }
-            guard let stream else { throw .disconnected }
-            let piece = take(from: stream)
-            if !piece.isEmpty { return piece }
-            if isFinished || failure != nil { continue }
-            if isContinueDue { stream.askForBody() }
-            isContinueDue = false
-            await withCheckedContinuation { continuation in
-                waiting = continuation
-                pacer.beginWaiting()
-                stream.wake(at: pacer.deadline)
+            switch try lookForNext() {
+            case .piece(let piece): return piece
+            case .end: return nil
+            case .notYet: await arrival()
             }
         }
     }
@@ -70,11 +60,47 @@ public final class RequestBody {
     public func collect(limit: Int) async throws(BodyError) -> [UInt8] {
         if let declaredLength, declaredLength > Int64(limit) { throw .tooLarge }
         var all: [UInt8] = []
-        while let piece = try await next() {
-            guard all.count + piece.count <= limit else { throw .tooLarge }
-            if all.isEmpty { all = piece } else { all += piece }
+        while true {
+            switch try lookForNext() {
+            case .piece(let piece):
+                guard all.count + piece.count <= limit else { throw .tooLarge }
+                if all.isEmpty { all = piece } else { all += piece }
+            case .end: return all
+            case .notYet: await arrival()
+            }
         }
-        return all
+    }
+
+    private enum Next {
+        case piece([UInt8])
+        case end
+        case notYet
+    }
+
+    /// The next bytes, if they have arrived.
+    private func lookForNext() throws(BodyError) -> Next {
+        precondition(waiting == nil, "a request body has one reader at a time")
+        if let piece = returned.take() { return .piece(piece) }
+        while true {
+            if let failure { throw failure }
+            if isFinished { return .end }
+            guard let stream else { throw .disconnected }
+            let piece = take(from: stream)
+            if !piece.isEmpty { return .piece(piece) }
+            if !isFinished, failure == nil { return .notYet }
+        }
+    }
+
+    /// Returns when there may be more.
+    private func arrival() async {
+        guard let stream else { return }
+        if isContinueDue { stream.askForBody() }
+        isContinueDue = false
+        await withCheckedContinuation { continuation in
+            waiting = continuation
+            pacer.beginWaiting()
+            stream.wake(at: pacer.deadline)
+        }
     }
 
     /// Gives back what was read, for another reader: the next call of `next` returns it.

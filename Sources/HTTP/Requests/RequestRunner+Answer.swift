@@ -109,7 +109,10 @@ extension RequestRunner {
         let opening = EventReader.opening + subscription.opening
         opening.withUnsafeBytes { stream.send($0) }
         reader.start()
-        if phase == .answering { stream.wake(at: reader.heartbeatDeadline) }
+        guard phase == .answering else { return }
+        stream.wake(at: reader.heartbeatDeadline)
+        // The server has begun to stop while the handler was at work.
+        if server.isDraining { drain() }
     }
 
     /// The log is finished and the reader has got everything.
