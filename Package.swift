@@ -106,7 +106,10 @@ let package = Package(
         library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
         library(
             "Curl",
-            ["Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
+            [
+                "Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI",
+                deque,
+            ]),
         library("PSL", ["Engine", "CPSL"]),
         library("Records", ["Engine", "Semantics", "Diagnostics"]),
         library(

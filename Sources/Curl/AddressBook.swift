@@ -25,13 +25,12 @@ final class AddressBook {
     /// Threads that wait for the resolver, and how it is asked; for all pools.
     @LoopActor
     final class Lookups {
-        // Four pools may use them up with names that nobody answers: only other requests of this
-        // kind wait for them.
-        fileprivate lazy var threads = FileThreads(count: 32)
+        fileprivate let threads: FileThreads
         fileprivate let ask: Resolver
 
-        init(asking ask: @escaping Resolver) {
+        init(asking ask: @escaping Resolver, on threads: FileThreads = FileThreads(count: 32)) {
             self.ask = ask
+            self.threads = threads
         }
     }
 

@@ -144,7 +144,7 @@ final class CurlPool: ConnectionPool {
         for attempt: CurlAttempt, _ request: AttemptRequest, _ supplement: Supplement
     ) {
         guard request.needsTickets else { return begin(attempt, request, supplement) }
-        tickets.prove(request) { [self] proofs in
+        tickets.prove(request, while: { !attempt.hasEnded }) { [self] proofs in
             guard !attempt.hasEnded else { return }
             attempt.hasWaited()
             var supplement = supplement

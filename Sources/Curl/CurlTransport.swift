@@ -10,9 +10,14 @@ public import Semantics
 public final class CurlTransport: Transport {
     private let settings: CurlSettings
     private lazy var share = FairShare()
-    private lazy var identityThread = FileThreads(count: 1)
-    private lazy var tickets = Tickets()
-    private lazy var lookups = AddressBook.Lookups(asking: ask)
+    // Made with the transport: where the process may have no more threads, they are there.
+    private let identityThread = FileThreads(count: 1)
+    private let ticketThreads = FileThreads(count: 4)
+    // Four pools may use them up with names that nobody answers: only other requests of this kind
+    // wait for them.
+    private let lookupThreads = FileThreads(count: 32)
+    private lazy var tickets = Tickets(on: ticketThreads)
+    private lazy var lookups = AddressBook.Lookups(asking: ask, on: lookupThreads)
     private let ask: AddressBook.Resolver
     private let opener: OpenDescriptors.Opener
     lazy var descriptors = OpenDescriptors(limit: settings.descriptors, opener: opener)

@@ -1,4 +1,5 @@
 internal import Decoding
+internal import DequeModule
 internal import Loop
 internal import Semantics
 
@@ -21,7 +22,7 @@ final class FairShare {
 
     private var left = FairShare.bytesPerTurn
     private var isRefillDue = false
-    private var waiting: [CurlAttempt] = []
+    private var waiting: Deque<CurlAttempt> = []
     private lazy var nextTurn = LoopTimer { [weak self] in self?.refill() }
 
     /// Whether there is something left of this turn's share: then the attempt may move one piece,
@@ -65,8 +66,7 @@ final class FairShare {
     private func refill() {
         isRefillDue = false
         left = FairShare.bytesPerTurn
-        let attempts = waiting
-        waiting = []
-        for attempt in attempts { attempt.goOn() }
+        // The others keep their places: what libcurl holds of each would be copied for nothing.
+        while left > 0, let attempt = waiting.popFirst() { attempt.goOn() }
     }
 }
