@@ -93,6 +93,16 @@ struct Call {
         return bytes
     }
 
+    /// Refuses a body that says something: nobody is to believe in what is ignored.
+    func refuseBody() async throws {
+        guard let bytes = try await jsonBytes() else { return }
+        try await Call.reading(bytes) { reader throws(JSONError) in
+            try reader.object { reader, name throws(JSONError) in
+                throw reader.unknownMember(name)
+            }
+        }
+    }
+
     /// What the JSON body says.
     func json<Value: Sendable>(
         _ read: @escaping @Sendable (inout JSONReader) throws(JSONError) -> Value

@@ -45,8 +45,12 @@ extension Service {
             Endpoint("PATCH", "/v1/sessions/{session}", .scope(.sessions), changeSession),
             Endpoint(
                 "POST", "/v1/sessions/{session}/invalidate", .scope(.sessions), invalidateSession),
-            Endpoint("POST", "/v1/sessions/{session}/reset", .scope(.sessions), resetSession),
-            Endpoint("POST", "/v1/sessions/{session}/flush", .scope(.sessions), flushSession),
+            Endpoint(
+                "POST", "/v1/sessions/{session}/reset", .scope(.sessions), takesBody: false,
+                resetSession),
+            Endpoint(
+                "POST", "/v1/sessions/{session}/flush", .scope(.sessions), takesBody: false,
+                flushSession),
 
             Endpoint(
                 "GET", "/v1/sessions/{session}/cookies", .scope(.sessions),
@@ -77,10 +81,13 @@ extension Service {
                 "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskAtHand, showTask),
             Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
             Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
-            Endpoint("POST", "/v1/tasks/{task}/resume", .scope(.tasks), resumeTask),
-            Endpoint("POST", "/v1/tasks/{task}/suspend", .scope(.tasks), suspendTask),
+            Endpoint(
+                "POST", "/v1/tasks/{task}/resume", .scope(.tasks), takesBody: false, resumeTask),
+            Endpoint(
+                "POST", "/v1/tasks/{task}/suspend", .scope(.tasks), takesBody: false, suspendTask),
             Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
-            Endpoint("POST", "/v1/tasks/{task}/retry", .scope(.tasks), retryTask),
+            Endpoint(
+                "POST", "/v1/tasks/{task}/retry", .scope(.tasks), takesBody: false, retryTask),
             Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), actOnTasks),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
             Endpoint(
@@ -113,16 +120,18 @@ extension Service {
             Endpoint("PATCH", "/v1/webhooks/{webhook}", .scope(.webhooks), changeWebhook),
             Endpoint("DELETE", "/v1/webhooks/{webhook}", .scope(.webhooks), deleteWebhook),
             Endpoint(
-                "POST", "/v1/webhooks/{webhook}/rotate-secret", .scope(.webhooks),
+                "POST", "/v1/webhooks/{webhook}/rotate-secret", .scope(.webhooks), takesBody: false,
                 rotateWebhookSecret),
-            Endpoint("POST", "/v1/webhooks/{webhook}/test", .scope(.webhooks), testWebhook),
+            Endpoint(
+                "POST", "/v1/webhooks/{webhook}/test", .scope(.webhooks), takesBody: false,
+                testWebhook),
             Endpoint("POST", "/v1/webhooks/{webhook}/replay", .scope(.webhooks), replayWebhook),
             Endpoint(
                 "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks),
                 query: ["limit", "cursor", "state"], listDeliveries),
             Endpoint(
                 "POST", "/v1/webhooks/{webhook}/deliveries/{event}/retry", .scope(.webhooks),
-                retryDelivery),
+                takesBody: false, retryDelivery),
 
             Endpoint("GET", "/v1/events", .scope(.events), query: .eventStream, followTenant),
             Endpoint(

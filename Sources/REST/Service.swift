@@ -393,7 +393,7 @@ struct Endpoint {
 
     init(
         _ method: String, _ pattern: String, _ access: Access, query: QueryNames = [],
-        at seat: Seat = .ofTenant, bodyPace: BodyPace? = nil,
+        at seat: Seat = .ofTenant, takesBody: Bool = true, bodyPace: BodyPace? = nil,
         immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
@@ -408,7 +408,14 @@ struct Endpoint {
         self.seat = seat
         self.bodyPace = bodyPace
         self.immediateHandler = immediateHandler
-        self.handler = handler
+        if takesBody, method != "DELETE" {
+            self.handler = handler
+        } else {
+            self.handler = { call in
+                try await call.refuseBody()
+                return try await handler(call)
+            }
+        }
     }
 
     /// The route, behind the checks of who calls and of what the query names.

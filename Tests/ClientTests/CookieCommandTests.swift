@@ -134,8 +134,8 @@ struct CookieCommandTests {
             default:
                 try exchange.answer(
                     200, [:],
-                    #"{"stored":2,"faults":[{"line":3,"detail":"No\u001b."},{"line":4,"detail":"b"}]}"#
-                )
+                    #"{"stored":2,"faultCount":7,"faults":[{"line":3,"detail":"No\u001b."},"#
+                        + #"{"line":4,"detail":"b"}]}"#)
             }
         }
         let text = (0..<300).map { Self.line($0, padding: 5000) }.joined()
@@ -157,7 +157,10 @@ struct CookieCommandTests {
         #expect(requests[0].bodyLength + requests[2].bodyLength == text.utf8.count)
         #expect(outcome.complaints(about: "c.txt")[0] == "c.txt:3: No\\u{1b}.")
         #expect(outcome.complaints(about: "-")[1] == "standard input:4: b")
-        #expect(outcome.json.hasPrefix(#"{"stored":4,"faults":[{"line":3,"detail":"No\u001b."},"#))
+        #expect(outcome.complaints(about: "c.txt").last == "c.txt: 10 more were not taken")
+        #expect(
+            outcome.json.hasPrefix(
+                #"{"stored":4,"faultCount":14,"faults":[{"line":3,"detail":"No\u001b."},"#))
     }
 
     @Test func `where a later piece fails, what was before it is told`() async throws {

@@ -81,6 +81,30 @@ struct EventStreamTests {
         #expect(requests.map(\.query) == ["replay=all", "replay=all", nil])
     }
 
+    @Test func `a stream of what happens now, cut before any event, misses none (R-8)`()
+        async throws
+    {
+        gateway.onEvents { exchange in
+            switch exchange.request.attempt {
+            case 1:
+                let headers: HeaderLines = [
+                    "Content-Type": "text/event-stream", "Transfer-Encoding": "chunked",
+                    "Ferry-Last-Event-ID": "1.10",
+                ]
+                try exchange.head(200, headers)
+                try exchange.chunk("retry: 10\n\n")
+                try exchange.endChunks()
+            default:
+                try exchange.openStream()
+                try exchange.event("a", "\"n\":1", id: "1.11")
+                try exchange.stall()
+            }
+        }
+        #expect(try await read(1).map(\.id) == ["1.11"])
+        let requests = gateway.requests("GET", FakeGateway.taskPath + "/events")
+        #expect(requests.map { $0.headers["Last-Event-ID"] } == [nil, "1.10"])
+    }
+
     @Test func `a gateway on its way down is tried again, once it was there`() async throws {
         gateway.onEvents { exchange in
             switch exchange.request.attempt {

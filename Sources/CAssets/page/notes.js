@@ -21,9 +21,10 @@ const note = (heading, body, tag, place) => {
 /** Tells of a question that has come. */
 export const noteQuestion = (id, heading, name) => note(heading, name, `ferry ${id}`, `decisions/${id}`);
 
-/** Tells of transfers that have ended together: of one by its name, of more by their number. */
-export const noteEnds = ({ done, failed, row }) => {
-  if (done + failed === 1) note(`${row.name}: ${row.words}`, row.host, `ferry ${row.id}`, `tasks/${row.id}`);
+/** Tells of transfers that have ended together: of one by its name, of more by their number. Who has cancelled some knows. */
+export const noteEnds = ({ done, failed, cancelled, row }) => {
+  if (!done && !failed) return;
+  if (done + failed + cancelled === 1) note(`${row.name}: ${row.words}`, row.host, `ferry ${row.id}`, `tasks/${row.id}`);
   else note(failed ? `${count(failed, "transfer")} failed` : `${count(done, "transfer")} done`, failed && done ? `${count(done, "transfer")} done.` : "", "ferry ends", "tasks");
 };
 

@@ -51,12 +51,11 @@ const drawFigures = () => {
   let speed = 0;
   for (const row of tasks.all()) {
     speed += row.state === "running" ? row.speed(now) : 0;
-    const { kind } = row;
+    const { kind, group } = row;
     if (kind === "running" || kind === "ending") numbers.running += 1;
     else if (kind === "waits" || kind === "paused") numbers.waiting += 1;
     else if (kind === "asks") numbers.asks += 1;
-    else if (kind === "done") numbers.done += 1;
-    else if (kind !== "cancelled") numbers.failed += 1;
+    else if (group !== "cancelled") numbers[group] += 1;
   }
   write(parts.speed.value, speed > 0 ? rate(speed) : "0 B/s");
   for (const key of Object.keys(numbers)) write(parts[key].value, numbers[key].toLocaleString());

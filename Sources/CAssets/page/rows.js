@@ -176,7 +176,8 @@ export class Row {
   get group() {
     switch (this.kind) {
       case "done": return "done";
-      case "refused": case "failed": case "cancelled": return "failed";
+      case "refused": case "failed": return "failed";
+      case "cancelled": return "cancelled";
       case "asks": return "asks";
       default: return "active";
     }

@@ -113,7 +113,7 @@ const readCache = (text) => {
 };
 
 const readProxy = (text) => {
-  const match = /^(https?|socks(?:4|5|5h)?):\/\/(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/i.exec(text);
+  const match = /^(http|socks(?:4|5|5h)?):\/\/(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/i.exec(text);
   if (!match) throw new Invalid("/configuration/connectionProxyDictionary", "Write it like http://proxy.example.com:3128 or socks5h://host:1080.");
   const host = match[2].replace(/^\[|\]$/g, "");
   const scheme = match[1].toLowerCase();

@@ -8,7 +8,7 @@ import { sessions, sessionName } from "./sessions.js";
 import * as actions from "./actions.js";
 
 const tabs = [
-  ["all", "All"], ["active", "Active"], ["asks", "Asks you"], ["done", "Done"], ["failed", "Failed"],
+  ["all", "All"], ["active", "Active"], ["asks", "Asks you"], ["done", "Done"], ["failed", "Failed"], ["cancelled", "Cancelled"],
 ];
 const columns = [
   ["name", "Name"], ["state", "State"], ["part", "Progress"], ["size", "Size"], ["speed", "Speed"],
@@ -77,7 +77,7 @@ const askGateway = () => {
 const rebuild = () => {
   seenVersion = tasks.version;
   const now = performance.now();
-  const numbers = { all: 0, active: 0, asks: 0, done: 0, failed: 0 };
+  const numbers = { all: 0, active: 0, asks: 0, done: 0, failed: 0, cancelled: 0 };
   const shown = [];
   for (const row of tasks.all()) {
     if (filter.session && row.session !== filter.session) continue;

@@ -27,7 +27,7 @@ let heard = 0;
 const gone = new Set();
 /** Tasks of whose end events have told before anything else was known of them. */
 const endedUnseen = new Set();
-let ended = { done: 0, failed: 0 };
+let ended = { done: 0, failed: 0, cancelled: 0 };
 let spokenTimer = null;
 
 export const tasks = {
@@ -53,9 +53,10 @@ const merge = (task, since) => {
   if (gone.has(task.id)) return;
   const row = rows.get(task.id);
   if (row && row.heardAt > since) { refresh(task.id); return; }
-  if (row) { row.merge(task); return; }
-  rows.set(task.id, new Row(task));
-  if (endedUnseen.delete(task.id)) noteEnd(rows.get(task.id));
+  if (row) row.merge(task);
+  else rows.set(task.id, new Row(task));
+  // A list may be older than the end that was heard of.
+  if (task.state === "completed" && endedUnseen.delete(task.id)) noteEnd(rows.get(task.id));
 };
 
 /** Makes a call whose answer is a task, or holds those that `pick` finds; the list then shows them too. */
@@ -237,15 +238,15 @@ const apply = ({ name, data }) => {
 
 /** Ends are spoken together, so that a thousand of them take one sentence. */
 const noteEnd = (row) => {
-  ended[row.group === "done" ? "done" : "failed"] += 1;
+  ended[row.group] += 1;
   ended.row = row;
   spokenTimer ??= setTimeout(() => {
     spokenTimer = null;
-    const { done, failed, row: { name } } = ended;
+    const { done, failed, cancelled, row: { name } } = ended;
     noteEnds(ended);
-    ended = { done: 0, failed: 0 };
-    if (done + failed === 1) speak(done ? `${name} is done.` : `${name} has failed.`);
-    else speak(`${count(done, "transfer")} done, ${failed} failed.`);
+    ended = { done: 0, failed: 0, cancelled: 0 };
+    if (done + failed + cancelled === 1) speak(`${name} ${done ? "is done" : failed ? "has failed" : "was cancelled"}.`);
+    else speak(`${count(done, "transfer")} done, ${failed} failed${cancelled ? `, ${cancelled} cancelled` : ""}.`);
   }, 1000);
 };
 

@@ -71,7 +71,8 @@ export class Timeline {
     let quiet = setTimeout(() => control.abort(), 3000);
     try {
       const answer = await fetch(`/v1/tasks/${this.id}/events?replay=all`, { signal: control.signal, cache: "no-store" });
-      if (!answer.ok || answer.status === 204) return;
+      if (answer.status === 204) return;
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
       const newest = number(answer.headers.get("Ferry-Last-Event-ID"));
       const reader = answer.body.getReader();
       const decoder = new TextDecoder();

@@ -4,8 +4,10 @@ internal import JSON
 public struct CookieImport: Equatable, Sendable {
     /// How many cookies the jar has taken.
     public private(set) var stored: Int64 = 0
-    /// What it has not, in the order of the lines.
+    /// What it has not, in the order of the lines: of many the first, for each request.
     public private(set) var faults: [Fault] = []
+    /// How many more it has not.
+    public private(set) var untoldCount: Int64 = 0
 
     /// A line that has brought no cookie.
     public struct Fault: Equatable, Sendable {
@@ -18,11 +20,13 @@ public struct CookieImport: Equatable, Sendable {
     /// Nothing has been imported yet.
     public init() {}
 
-    /// One JSON object on one line: `{"stored":2,"faults":[{"line":3,"detail":"…"}]}`.
+    /// One JSON object on one line:
+    /// `{"stored":2,"faultCount":1,"faults":[{"line":3,"detail":"…"}]}`.
     public var json: String {
         var json = JSONWriter()
         json.object { json in
             json.member("stored", stored)
+            json.member("faultCount", Int64(faults.count) + untoldCount)
             json.array("faults") { json in
                 for fault in faults {
                     json.object { json in
@@ -38,7 +42,11 @@ public struct CookieImport: Equatable, Sendable {
     /// The faults for people, a line each: `cookies.txt:3: …`; fit for a terminal.
     public func complaints(about file: String) -> [String] {
         let name = file == "-" ? "standard input" : file
-        return faults.map { DisplayText.line("\(name):\($0.line): \($0.detail)") }
+        var lines = faults.map { DisplayText.line("\(name):\($0.line): \($0.detail)") }
+        if untoldCount > 0 {
+            lines.append(DisplayText.line("\(name): \(untoldCount) more were not taken"))
+        }
+        return lines
     }
 
     fileprivate mutating func add(_ answer: JSONValue, from line: Int64) throws(ClientError) {
@@ -46,6 +54,7 @@ public struct CookieImport: Equatable, Sendable {
             throw .unexpectedAnswer("an import without a count or faults")
         }
         self.stored += stored
+        untoldCount += max(0, (answer["faultCount"]?.int64 ?? 0) - Int64(faults.count))
         for fault in faults {
             self.faults.append(
                 Fault(

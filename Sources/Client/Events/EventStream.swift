@@ -165,6 +165,10 @@ public final class EventStream {
             hasConnected = true
             failures = 0
             absentSince = nil
+            // Until an event comes, this is where a later connection goes on.
+            if !replaysAll, lastEventID.isEmpty, let id = exchange.header("Ferry-Last-Event-ID") {
+                lastEventID = id
+            }
         }
         if let milliseconds = intake.parser.retryMilliseconds {
             retry = .milliseconds(min(milliseconds, 60_000))
@@ -176,7 +180,7 @@ public final class EventStream {
             return
         }
         // An id may stand without an event; then the intake has it and no event does.
-        lastEventID = intake.parser.lastEventID
+        if !intake.parser.lastEventID.isEmpty { lastEventID = intake.parser.lastEventID }
         switch (ending, exchange.status) {
         case (.whole, 204): close()
         case (.whole, 200): try lose(exchange, unreachable("the event stream was cut"))

@@ -10,7 +10,7 @@ public struct TaskSearch: Sendable {
     public var session: String?
     /// What their metadata has, as `KEY=VALUE`.
     public var metadata: [String] = []
-    /// Those that have failed only.
+    /// Those with an error only: failed or cancelled.
     public var isFailed = false
     /// The newest first; else the oldest.
     public var isNewestFirst = false

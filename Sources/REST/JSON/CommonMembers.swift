@@ -10,6 +10,9 @@ extension JSONReader {
     /// A URL (`WebURL` of openapi.yaml), not parsed yet.
     mutating func urlText() throws(JSONError) -> String { try string(byteLimit: 16_384) }
 
+    /// The URL of a request that Ferry has shown: a redirect's may be as long as URLs can be.
+    mutating func shownURLText() throws(JSONError) -> String { try string(byteLimit: 32_768) }
+
     /// A string of so many bytes of UTF-8 at most.
     mutating func string(byteLimit: Int) throws(JSONError) -> String {
         let text = try string()

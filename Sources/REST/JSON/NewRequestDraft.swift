@@ -22,7 +22,9 @@ struct NewRequestDraft {
 
     init(_ reader: inout JSONReader) throws(JSONError) {
         var body = Body.proposed
-        request = try RequestDraft(&reader) { reader, name throws(JSONError) in
+        request = try RequestDraft(
+            &reader, url: { r throws(JSONError) in try r.shownURLText() }
+        ) { reader, name throws(JSONError) in
             switch name {
             case "body": body = try NewRequestDraft.body(&reader)
             case "bodyLength": _ = try reader.int64(in: unknownSize ... .max)

@@ -13,17 +13,23 @@ struct RequestDraft {
     private var cachePolicy: RequestCachePolicy?
     private var timeoutInterval: Double?
 
+    /// Reads the members of a task's request.
+    init(_ reader: inout JSONReader) throws(JSONError) {
+        try self.init(&reader, url: { r throws(JSONError) in try r.urlText() }) { _, _ in false }
+    }
+
     /// Reads the members; `readMore` answers whether it knows, and has read, one that is none of a
     /// task's request.
     init(
         _ reader: inout JSONReader,
-        and readMore: (inout JSONReader, String) throws(JSONError) -> Bool = { _, _ in false }
+        url readURL: (inout JSONReader) throws(JSONError) -> String,
+        and readMore: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(JSONError) {
         var hasURL = false
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "url":
-                url = try reader.urlText()
+                url = try readURL(&reader)
                 hasURL = true
             case "method": method = try reader.string()
             case "headers": headers = try HeaderList(json: &reader)

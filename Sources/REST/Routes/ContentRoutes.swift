@@ -46,25 +46,32 @@ extension Service {
         guard view.record.state == .completed else {
             throw Task.isCancelled ? Service.clientHasLeft : Service.stops
         }
-        if let error = view.record.error {
+        var answer = try await outcome(of: view.record, for: call)
+        // An origin's error is a content, too.
+        if let status = view.record.response?.status {
+            answer.headers.add("Ferry-Response-Status", String(status))
+        }
+        return answer
+    }
+
+    private func outcome(of task: TaskRecord, for call: Call) async throws -> Response {
+        if let error = task.error {
             return Response(ProblemCode.transferFailed.problem(error.message).with(error))
         }
-        if view.record.content == nil {
-            return Response(status: 200, headers: Service.contentHeaders(view.record))
+        guard task.content != nil else {
+            return Response(status: 200, headers: Service.contentHeaders(task))
         }
         return try await content(
-            gateway.contents.access(to: id, of: call.tenant), for: call.request)
+            gateway.contents.access(to: task.id, of: call.tenant), for: call.request)
     }
 
     /// Nobody is waited for any more.
-    private static let stops = Problem(
-        status: 503, code: "unavailable", title: "The service is not available",
-        detail: "The gateway stops before the task has ended.")
+    private static let stops = Problem.unavailable(
+        because: "The gateway stops before the task has ended.")
 
     /// Reaches a client only that has ended its own half of the connection.
-    private static let clientHasLeft = Problem(
-        status: 503, code: "unavailable", title: "The service is not available",
-        detail: "The client ended its side of the connection before the task had ended.")
+    private static let clientHasLeft = Problem.unavailable(
+        because: "The client ended its side of the connection before the task had ended.")
 
     private func content(_ access: ContentAccess, for request: Request) async throws -> Response {
         let headers = Service.contentHeaders(access.record)

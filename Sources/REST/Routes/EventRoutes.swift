@@ -77,18 +77,23 @@ extension Service {
     }
 
     private func start(of stream: EventStreamKey, _ call: Call) async throws -> EventStart {
-        let given = call.request.header("last-event-id") ?? call.request.queryValue("after")
-        if let given, !given.isEmpty {
+        let replay = call.request.queryValue("replay")
+        guard replay == nil || replay == "all" else {
+            throw Call.invalid("replay", "must be \"all\"")
+        }
+        let after = call.request.queryValue("after")
+        guard after != "" else { throw Call.invalid("after", "must be the id of an event") }
+        let seen = call.request.header("last-event-id").flatMap { $0.isEmpty ? nil : $0 }
+        if let given = seen ?? after {
             guard let position = stream.position(of: given) else {
                 return .reset(newest: gateway.hub.newestPosition(of: stream), expired: false)
             }
             return try await gateway.events.start(of: stream, after: position)
         }
-        switch call.request.queryValue("replay") {
-        case nil: return .after(gateway.hub.newestPosition(of: stream))
-        case "all": return .after(try await gateway.events.firstPosition(of: stream))
-        default: throw Call.invalid("replay", "must be \"all\"")
-        }
+        return .after(
+            replay == nil
+                ? gateway.hub.newestPosition(of: stream)
+                : try await gateway.events.firstPosition(of: stream))
     }
 
     /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml); who may

@@ -37,7 +37,6 @@ extension Service {
     /// S-12.
     func resetSession(_ call: Call) async throws -> Response {
         let session = try await sessionRecord(of: call)
-        try await refuseBody(call)
         try await gateway.sessions.reset(session.id, of: call.tenant)
         return Response(status: 204)
     }
@@ -45,7 +44,6 @@ extension Service {
     /// S-13.
     func flushSession(_ call: Call) async throws -> Response {
         let session = try await sessionRecord(of: call)
-        try await refuseBody(call)
         try await gateway.sessions.flush(session.id, of: call.tenant)
         return Response(status: 204)
     }

@@ -10,7 +10,6 @@ extension Service {
     /// A new task of the same request.
     func retryTask(_ call: Call) async throws -> Response {
         let id = try call.task()
-        try await refuseBody(call)
         return try await answer(
             try await call.createOnce([], at: gateway) { ticket in
                 try await retry(id, as: ticket, call, if: { call.isWanted })

@@ -107,13 +107,11 @@ extension Service {
     }
 
     func resumeTask(_ call: Call) async throws -> Response {
-        try await refuseBody(call)
         let view = try await gateway.tasks.resume(call.task(), of: call.tenant)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
     func suspendTask(_ call: Call) async throws -> Response {
-        try await refuseBody(call)
         let view = try await gateway.tasks.suspend(call.task(), of: call.tenant)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
@@ -202,16 +200,6 @@ extension Service {
         view.write(
             to: &json, sharedSession: gateway.sessions.isShared(view.record.session), and: writeMore
         )
-    }
-
-    /// An operation without a description takes none, so that nobody believes in what is ignored.
-    func refuseBody(_ call: Call) async throws {
-        guard let bytes = try await call.jsonBytes() else { return }
-        try await Call.reading(bytes) { reader throws(JSONError) in
-            try reader.object { reader, name throws(JSONError) in
-                throw reader.unknownMember(name)
-            }
-        }
     }
 
     private static func isGrouped(_ call: Call) throws(Problem) -> Bool {

@@ -117,11 +117,13 @@ extension Service {
 
     /// The new secret is in the answer, and nowhere else.
     func rotateWebhookSecret(_ call: Call) async throws -> Response {
+        try call.refuseIdempotencyKey()
         let view = try await gateway.webhooks.rotateSecret(call.webhook(), of: call.tenant)
         return .json { write(view, to: &$0, showsSecret: true) }
     }
 
     func testWebhook(_ call: Call) async throws -> Response {
+        try call.refuseIdempotencyKey()
         let result = try await gateway.webhooks.test(call.webhook(), of: call.tenant)
         return .json { json in
             json.object { json in
@@ -170,6 +172,7 @@ extension Service {
     }
 
     func retryDelivery(_ call: Call) async throws -> Response {
+        try call.refuseIdempotencyKey()
         let id = try call.webhook()
         let record = try gateway.webhooks.read(id, of: call.tenant).record
         guard let event = call.request.parameters["event"],

@@ -95,7 +95,13 @@ struct Answer: ParsableCommand {
     }
 
     private func newRequest() throws(ClientError) -> JSONValue? {
-        if let url { return .object([JSONValue.Member(name: "url", value: .string(url))]) }
+        if let url {
+            // The method and the body of the one that is proposed are not for another URL.
+            return .object([
+                JSONValue.Member(name: "url", value: .string(url)),
+                JSONValue.Member(name: "method", value: .string("GET")),
+            ])
+        }
         guard let request else { return nil }
         do {
             return try JSONValue(parsing: Array(request.utf8))

@@ -64,7 +64,7 @@ struct Cookies: ParsableCommand {
 
         @OptionGroup var target: Target
 
-        @Flag(help: "Print the outcome as one JSON object: {\"stored\":…,\"faults\":[…]}.")
+        @Flag(help: "Print one JSON object: {\"stored\":…,\"faultCount\":…,\"faults\":[…]}.")
         var json = false
 
         @OptionGroup var gatewayOptions: GatewayOptions

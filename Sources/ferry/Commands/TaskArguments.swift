@@ -26,9 +26,11 @@ struct TaskArguments: ParsableArguments {
         _ client: GatewayClient, states: String
     ) throws(ClientError) -> [String] {
         guard tasks.isEmpty else { return try TaskArguments.identifiers(of: tasks, client) }
-        return try client.tasks(states: states)
-            .map { (json) throws(ClientError) in try RemoteTask(json) }
-            .filter { session == nil || $0.session == session }.map(\.id)
+        var search = TaskSearch()
+        search.states = states
+        search.session = session
+        return try client.tasks(search)
+            .map { (json) throws(ClientError) in try RemoteTask(json).id }
     }
 
     /// The ids of tasks that a user has named. All are looked up before anything is done to one of

@@ -30,7 +30,7 @@ struct Tasks: ParsableCommand {
             "Only tasks with this in their metadata; repeatable.", valueName: "key=value"))
     var metadata: [String] = []
 
-    @Flag(help: "Only tasks that have failed.")
+    @Flag(help: "Only tasks that have ended with an error, those that were cancelled too.")
     var failed = false
 
     @Flag(help: "The newest first.")

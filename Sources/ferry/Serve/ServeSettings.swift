@@ -76,9 +76,12 @@ struct ServeSettings {
         userLock = options.whileLocked
         unixSocket = options.unixSocket ?? source.text("unixSocket")
         dataDirectory = try source.dataDirectory(options.dataDirectory)
-        self.key = try KeySource(
+        let key = try KeySource(
             option: options.keyFile, source, variable: secrets[KeySource.variable])
-        store = try ServeSettings.store(options.store ?? source.text("store"), key: self.key)
+        self.key = key
+        store = try source.readingText("store", options.store) { text throws(Refusal) in
+            try ServeSettings.store(text, key: key)
+        }
         standsBy = try source.flag("standBy", options.standBy)
         guard !standsBy || store != nil else {
             throw Refusal(
@@ -86,33 +89,30 @@ struct ServeSettings {
                     --stand-by needs --store: two gateways take turns at a database on a server.
                     """, code: 64)
         }
-        contents = try (options.contents ?? source.text("contents")).map { text throws(Refusal) in
+        contents = try source.readingText("contents", options.contents) { text throws(Refusal) in
             try ContentsPlace(text, environment: environment)
         }
-        let nodeAddress = try (options.nodeAddress ?? source.text("nodeAddress")).map {
+        let nodeAddress = try source.readingText("nodeAddress", options.nodeAddress) {
             text throws(Refusal) in try NodeAddress(text)
         }
         self.nodeAddress = nodeAddress?.text
         contentsEnvironment = environment.merging(secrets) { $1 }
-        allowedHosts = options.allowHosts.isEmpty ? source.list("allowHost") : options.allowHosts
-        for name in allowedHosts where HostRule.isTooWide(name) {
-            throw Refusal(
-                description: """
-                    --allow-host \(name): a star stands for the first label alone, and two more have \
-                    to follow, as in *.example.com.
-                    """, code: 64)
+        allowedHosts = try source.readingList("allowHost", options.allowHosts) {
+            names throws(Refusal) in try ServeSettings.hosts(names)
         }
-        for name in allowedHosts { try ServeSettings.requireHost(name, "--allow-host") }
-        allowedOrigins = try ServeSettings.origins(
-            options.allowOrigins.isEmpty ? source.list("allowOrigin") : options.allowOrigins)
-        folders = try ServeSettings.folders(
-            options.folders.isEmpty ? source.list("folder") : options.folders)
-        let negotiateHosts =
-            options.negotiateHosts.isEmpty ? source.list("negotiateHost") : options.negotiateHosts
-        for name in negotiateHosts {
-            try ServeSettings.requireHost(name, "--negotiate-host", mayHaveStar: false)
+        allowedOrigins = try source.readingList("allowOrigin", options.allowOrigins) {
+            texts throws(Refusal) in try ServeSettings.origins(texts)
         }
-        self.negotiateHosts = Set(negotiateHosts.map { $0.lowercased() })
+        folders = try source.readingList("folder", options.folders) { texts throws(Refusal) in
+            try ServeSettings.folders(texts)
+        }
+        negotiateHosts = try source.readingList("negotiateHost", options.negotiateHosts) {
+            names throws(Refusal) in
+            for name in names {
+                try ServeSettings.requireHost(name, "--negotiate-host", mayHaveStar: false)
+            }
+            return Set(names.map { $0.lowercased() })
+        }
         trustedCertificates = options.trustedCertificates ?? source.text("trustedCertificates")
         if let path = trustedCertificates {
             do throws(TLSFileError) {
@@ -121,37 +121,30 @@ struct ServeSettings {
                 throw Refusal(error)
             }
         }
-        let destinations =
-            options.allowDestinations.isEmpty
-            ? source.list("allowDestination") : options.allowDestinations
-        allowedDestinations = try destinations.map { text throws(Refusal) in
-            do {
-                return try AllowedDestination(parsing: text)
-            } catch {
-                throw Refusal(description: "--allow-destination \(text): \(error)", code: 64)
-            }
+        allowedDestinations = try source.readingList(
+            "allowDestination", options.allowDestinations
+        ) { texts throws(Refusal) in try ServeSettings.destinations(texts) }
+        quietHours = try source.readingList("quietHours", options.quietHours) {
+            texts throws(Refusal) in try ServeSettings.quietHours(texts)
         }
-        quietHours = try ServeSettings.quietHours(
-            options.quietHours.isEmpty ? source.list("quietHours") : options.quietHours)
         discretionaryAttempts = try source.number(
             "discretionaryAttempts", options.discretionaryAttempts, in: 1...100_000, default: 64)
         backgroundRetention = try source.number(
             "backgroundRetention", options.backgroundRetention, in: 1...3650, default: 30)
         isBehindTLSProxy = try source.flag("behindTlsProxy", options.behindTLSProxy)
         tls = try ServeSettings.tls(options, source)
-        guard
-            let level = Log.Level(rawValue: options.logLevel ?? source.text("logLevel") ?? "notice")
-        else {
-            throw Refusal(
-                description: "The log level must be debug, info, notice, warning or error.",
-                code: 64)
-        }
-        logLevel = level
-        let format = options.logFormat ?? source.text("logFormat")
-        guard let format = format.map(Log.Format.init(rawValue:)) ?? .usual else {
-            throw Refusal(description: "The log format must be text or json.", code: 64)
-        }
-        logFormat = format
+        logLevel =
+            try source.readingText("logLevel", options.logLevel) { text throws(Refusal) in
+                if let level = Log.Level(rawValue: text) { return level }
+                throw Refusal(
+                    description: "The log level must be debug, info, notice, warning or error.",
+                    code: 64)
+            } ?? .notice
+        logFormat =
+            try source.readingText("logFormat", options.logFormat) { text throws(Refusal) in
+                if let format = Log.Format(rawValue: text) { return format }
+                throw Refusal(description: "The log format must be text or json.", code: 64)
+            } ?? .usual
         metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         auditLog = options.auditLog ?? source.text("auditLog")
         try refuseOpenListener()
@@ -199,6 +192,30 @@ struct ServeSettings {
         }
     }
 
+    private static func hosts(_ names: [String]) throws(Refusal) -> [String] {
+        for name in names where HostRule.isTooWide(name) {
+            throw Refusal(
+                description: """
+                    --allow-host \(name): a star stands for the first label alone, and two more have \
+                    to follow, as in *.example.com.
+                    """, code: 64)
+        }
+        for name in names { try requireHost(name, "--allow-host") }
+        return names
+    }
+
+    private static func destinations(
+        _ texts: [String]
+    ) throws(Refusal) -> [AllowedDestination] {
+        try texts.map { text throws(Refusal) in
+            do {
+                return try AllowedDestination(parsing: text)
+            } catch {
+                throw Refusal(description: "--allow-destination \(text): \(error)", code: 64)
+            }
+        }
+    }
+
     /// Refuses what no Host field, and no URL, could have for a host.
     private static func requireHost(
         _ name: String, _ option: String, mayHaveStar: Bool = true
@@ -217,8 +234,7 @@ struct ServeSettings {
                 """, code: 64)
     }
 
-    private static func store(_ url: String?, key: KeySource) throws(Refusal) -> String? {
-        guard let url else { return nil }
+    private static func store(_ url: String, key: KeySource) throws(Refusal) -> String {
         guard isDatabase(url) else {
             throw Refusal(
                 description: """

@@ -13,6 +13,11 @@ struct SettingsFile {
         "quietHours", "discretionaryAttempts", "backgroundRetention",
     ]
 
+    /// Of these there may be several.
+    private static let lists: Set = [
+        "allowDestination", "allowHost", "allowOrigin", "folder", "negotiateHost", "quietHours",
+    ]
+
     private(set) var values: [String: [String]] = [:]
     /// Where it is; nil where there is none.
     private(set) var path: String?
@@ -33,7 +38,7 @@ struct SettingsFile {
                         suggestion = near.map { ": did you mean \"\($0)\"?" } ?? ""
                         throw reader.unknownMember(name)
                     }
-                    file.values[name] = try texts(&reader)
+                    file.values[name] = try texts(&reader, of: name)
                 }
             }
         } catch {
@@ -42,9 +47,11 @@ struct SettingsFile {
         return file
     }
 
-    private static func texts(_ reader: inout JSONReader) throws(JSONError) -> [String] {
+    private static func texts(
+        _ reader: inout JSONReader, of name: String
+    ) throws(JSONError) -> [String] {
         switch try reader.peekKind() {
-        case .array:
+        case .array where lists.contains(name):
             var texts: [String] = []
             try reader.array { reader throws(JSONError) in texts.append(try reader.string()) }
             return texts

@@ -72,6 +72,36 @@ struct SettingsSource {
         return Refusal(description: "\(path): \(words)", code: 78)
     }
 
+    /// What `read` makes of a setting; where it is wrong for a command line, and the file has it,
+    /// the refusal is in the file's name.
+    func reading<Value>(
+        _ name: String, isOption: Bool, _ read: () throws(Refusal) -> Value
+    ) throws(Refusal) -> Value {
+        do throws(Refusal) {
+            return try read()
+        } catch {
+            throw error.code == 64
+                ? refusal(of: name, isOption: isOption, error.description) : error
+        }
+    }
+
+    /// As `reading`, of an option that may be repeated, or else of the list from here.
+    func readingList<Value>(
+        _ name: String, _ options: [String], _ read: ([String]) throws(Refusal) -> Value
+    ) throws(Refusal) -> Value {
+        try reading(name, isOption: !options.isEmpty) { () throws(Refusal) in
+            try read(options.isEmpty ? list(name) : options)
+        }
+    }
+
+    /// As `reading`, of an option or else of the text from here; nil where there is neither.
+    func readingText<Value>(
+        _ name: String, _ option: String?, _ read: (String) throws(Refusal) -> Value
+    ) throws(Refusal) -> Value? {
+        guard let text = option ?? text(name) else { return nil }
+        return try reading(name, isOption: option != nil) { () throws(Refusal) in try read(text) }
+    }
+
     /// `dataDirectory` → `data-directory`.
     private static func option(_ name: String) -> String {
         variable(name).dropFirst("FERRY_".count).lowercased()

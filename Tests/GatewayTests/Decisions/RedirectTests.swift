@@ -81,6 +81,34 @@ struct RedirectTests {
         #expect(sent.method == "PUT" && sent.body == Array("cargo".utf8))
     }
 
+    @Test func `ferry answer --url is a GET without a body, whatever was proposed`() async throws {
+        let (id, question) = try await ask("upload", ["body": ["text": "cargo"]])
+        let gateway = try RunningGateway.shared
+        let process = try ChildProcess(
+            RunningGateway.executable,
+            ["answer", question.id, "follow", "--url", origin.url("/other")],
+            environment: [
+                "HOME": gateway.directory.path, "XDG_RUNTIME_DIR": gateway.directory.path,
+            ])
+        #expect(try await process.waitForEnd() == .status(0), "\(process.errorText)")
+        #expect(try await client.completedTask(id)["error"].isNull)
+        let sent = try #require(origin.requests(for: "/other").first)
+        #expect(sent.method == "GET" && sent.body.isEmpty)
+    }
+
+    @Test func `a request as it was shown can be given back, however long its URL is`()
+        async throws
+    {
+        let long = "/new?" + String(repeating: "x", count: 20_000)
+        origin.on("/far") { try $0.answer(302, ["Location": long]) }
+        let (session, events) = try await client.createAskingSession("redirect")
+        let id = try await session.start("data", origin.url("/far"))
+        let question = try await events.question()
+        let shown = question.event.json["request"]
+        try await client.decide(question, ["disposition": "follow", "request": shown])
+        #expect(try await client.completedTask(id)["currentRequest"]["url"] == shown["url"])
+    }
+
     @Test func `what is sensitive is hidden in the event, and stays so in another request`()
         async throws
     {

@@ -146,6 +146,12 @@ struct ReplayTests {
         #expect(try await newest.next().json["task"].string == next.id)
     }
 
+    @Test(arguments: ["after=", "replay=none", "after=t.0&replay=none"])
+    func `a query that means no place in the stream is refused`(query: String) async throws {
+        let answer = try await client.get("/v1/events?" + query)
+        #expect(answer.status == 422 && answer.problem == "invalid-value", "\(answer.text)")
+    }
+
     @Test(arguments: ["garbage", "1.1", "-1", "t.1", "999999999999999999999.1", "<own>.99999999"])
     func `an id that was never issued is answered by a reset with what is outstanding (R-8)`(
         id: String

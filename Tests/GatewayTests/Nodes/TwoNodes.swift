@@ -34,7 +34,7 @@ struct TwoNodes: Sendable {
     ) async throws {
         let (directory, other) = (try TemporaryDirectory(), try TemporaryDirectory())
         let tokens = (0..<4).map { _ in AccessToken.make() }
-        let book = await PlaceBook()
+        let book = PlaceBook()
         let first = try await open(
             1, book,
             [

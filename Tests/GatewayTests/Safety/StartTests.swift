@@ -142,6 +142,11 @@ struct StartTests {
 
     @Test(arguments: [
         "{\"port\": \"x\"}", "{\"discretionaryAttempts\": 0}", "{\"standBy\": \"maybe\"}",
+        "{\"logLevel\": \"loud\"}", "{\"logFormat\": \"xml\"}", "{\"store\": \"mysql://h/d\"}",
+        "{\"allowDestination\": [\"10.0.0.1/8\"]}", "{\"allowHost\": [\"a b\"]}",
+        "{\"allowOrigin\": \"nowhere\"}", "{\"folder\": \"music\"}", "{\"quietHours\": \"late\"}",
+        "{\"negotiateHost\": \"*\"}", "{\"nodeAddress\": \"ftp://h\"}", "{\"contents\": \"s3:\"}",
+        "{\"host\": [\"127.0.0.1\", \"10.0.0.7\"]}",
     ])
     func `a value of a configuration file that cannot be used is told with the file`(
         text: String
@@ -151,7 +156,7 @@ struct StartTests {
             "--configuration", file, "--data-directory", home.file("data")
         ).refusal()
         #expect(refusal.exit == .status(78), "\(refusal.reason)")
-        #expect(refusal.reason.contains(file) && refusal.reason.contains(" must be "))
+        #expect(refusal.reason.contains(file), "\(refusal.reason)")
     }
 
     @Test func `beyond loopback it listens only behind a TLS proxy (security §4)`() async throws {

@@ -98,6 +98,17 @@ struct QueueCommandTests {
         #expect(try await ferry("show", id, status: 64).errors.contains("ferry tasks --all"))
     }
 
+    @Test func `tasks of a session that is not there are not taken for none`() async throws {
+        let session = try await gateway.client.createSession()
+        let id = try await session.start("data", origin.url("/a.iso"))
+        for command in ["pause", "resume", "cancel", "rm"] {
+            let wrong = try await ferry(command, "--session", "ses_none", status: 1)
+            #expect(wrong.output.isEmpty && !wrong.errors.isEmpty)
+        }
+        _ = try await ferry("cancel", "--session", session.id)
+        #expect(try await gateway.client.completedTask(id).errorCode == -999)
+    }
+
     @Test func `rm -f ends what runs, and several are done each on its own`() async throws {
         let added = try await ferry("add", origin.url("/a.iso"), origin.url("/gone"))
         let ids = added.output.split(separator: "\n").map(String.init)

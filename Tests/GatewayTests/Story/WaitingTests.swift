@@ -100,6 +100,7 @@ struct WaitingTests {
         #expect(answer.status == 200)
         #expect(answer.text == "done")
         #expect(answer.headers["Content-Type"] == "text/plain")
+        #expect(answer.headers["Ferry-Response-Status"] == "200")
         let id = try #require(answer.headers["Ferry-Task"])
         #expect(try await client.task(id)["state"].string == "completed")
         #expect(try await client.content(id) == Array("done".utf8))
@@ -145,6 +146,15 @@ struct WaitingTests {
         let answer = try await client.post("/v1/sessions/shared/tasks?answer=content", spec)
         #expect(answer.status == 200 && answer.body.isEmpty)
         #expect(answer.headers["Ferry-Task"] != nil)
+        #expect(answer.headers["Ferry-Response-Status"] == "204")
+    }
+
+    @Test func `an error's page is an answer, too, and the origin's status is told`() async throws {
+        origin.on("/gone", .fixed(410, [:], "no more"))
+        let spec = TestSession.spec("data", origin.url("/gone"), ["resume": true])
+        let answer = try await client.post("/v1/sessions/shared/tasks?answer=content", spec)
+        #expect(answer.status == 200 && answer.text == "no more")
+        #expect(answer.headers["Ferry-Response-Status"] == "410")
     }
 
     @Test func `a failed transfer is 502 with the NSURLError (S-61)`() async throws {
@@ -155,6 +165,7 @@ struct WaitingTests {
         #expect(answer.status == 502 && answer.problem == "transfer-failed")
         #expect(answer.json["nsurlError"]["code"].int == -1005)
         #expect(answer.json["nsurlError"]["failingURL"].string == origin.url("/cut"))
+        #expect(answer.headers["Ferry-Response-Status"] == nil)
         let id = try #require(answer.headers["Ferry-Task"])
         #expect(try await client.task(id).errorCode == -1005)
     }

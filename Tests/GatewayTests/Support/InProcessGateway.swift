@@ -83,8 +83,8 @@ struct InProcessGateway: Sendable {
     @LoopActor func setReady(_ isReady: Bool) { service.isReady = isReady }
 
     /// Answers nothing more.
-    func close() async {
-        await server.drain(within: .zero)
+    func close(within limit: Duration = .zero) async {
+        await server.drain(within: limit)
         InProcessGateway.closed.withLock { $0.append(self) }
     }
 

@@ -68,6 +68,43 @@ struct BadInputTests {
         #expect(try await client.task(id)["state"].string == "suspended")
     }
 
+    @Test(arguments: ["cookies", "credentials", "cache"])
+    func `what deletes everything without a filter takes no filter in a body`(store: String)
+        async throws
+    {
+        let client = try RunningGateway.shared.client
+        let session = try await client.createSession()
+        let added = try await client.post(session.path + "/cookies", .cookie("kept"))
+        #expect(added.status == 201, "\(added.text)")
+        let filter = Array(#"{"domain":"elsewhere.example"}"#.utf8)
+        let json: HeaderLines = ["Content-Type": "application/json"]
+        let path = "\(session.path)/\(store)"
+        let answer = try await client.send("DELETE", path, json, body: filter)
+        #expect(answer.status == 422 && answer.problem == "unknown-member")
+        let form = try await client.send(
+            "DELETE", path, ["Content-Type": "text/plain"], body: Array("all".utf8))
+        #expect(form.status == 415)
+        let cookies = try await client.get(session.path + "/cookies").json["cookies"].array
+        #expect(cookies?.count == 1)
+        #expect(try await client.send("DELETE", path, json, body: Array("{}".utf8)).status == 204)
+    }
+
+    @Test(arguments: ["rotate-secret", "test"])
+    func `what is done again when it is sent again takes no key, and no body`(verb: String)
+        async throws
+    {
+        let client = try RunningGateway.shared.client
+        let hook = try await client.post(
+            "/v1/webhooks", ["url": "http://127.0.0.1:9/", "events": ["task.didComplete"]]
+        ).json(201, of: "POST /v1/webhooks")
+        let path = "/v1/webhooks/\(hook.id)"
+        let keyed = try await client.post(path + "/" + verb, nil, ["Idempotency-Key": "once"])
+        #expect(keyed.status == 422 && keyed.problem == "invalid-header")
+        let told = try await client.post(path + "/" + verb, ["secret": "whsec_AAAA"])
+        #expect(told.status == 422 && told.problem == "unknown-member")
+        #expect(try await client.delete(path).status == 204)
+    }
+
     @Test func `the largest body that is taken is 1 MiB`() async throws {
         let client = try RunningGateway.shared.client
         let frame =

@@ -69,8 +69,8 @@ struct TenantTests {
             let none: TestJSON = ["quotas": ["requestsPerSecond": 0]]
             let refused = try await owner.patch("/v1/tenants/default", none)
             #expect(refused.status == 422)
-            #expect(try refused.json["pointer"].string == "/quotas/requestsPerSecond")
-            #expect(try refused.json["detail"].string?.contains("locked out") == true)
+            #expect(refused.json["pointer"].string == "/quotas/requestsPerSecond")
+            #expect(refused.json["detail"].string?.contains("locked out") == true)
             let client = try await owner.makeTenant("team")
             #expect(try await owner.patch("/v1/tenants/team", none).status == 200)
             #expect(try await client.get("/v1/tasks").status == 429)
@@ -121,7 +121,7 @@ struct TenantTests {
             for (body, pointer) in wrong {
                 let answer = try await owner.post("/v1/tenants", body)
                 #expect(answer.status == 422, "\(body)")
-                #expect(try answer.json["pointer"].string == pointer, "\(body)")
+                #expect(answer.json["pointer"].string == pointer, "\(body)")
             }
             #expect(try await owner.get("/v1/tenants").json["tenants"].array?.count == 1)
         }

@@ -28,8 +28,8 @@ struct TokenTests {
             #expect(path == "/v1/tokens/\(made.id)")
             let shown = try await owner.get(path)
             #expect(!shown.text.contains(text) && shown.text.contains("mirror"))
-            #expect(try shown.json["scopes"] == ["tasks"])
-            #expect(try shown.json["lastUsedAt"].isNull)
+            #expect(shown.json["scopes"] == ["tasks"])
+            #expect(shown.json["lastUsedAt"].isNull)
             #expect(try await !owner.get("/v1/tokens").text.contains(text))
             let client = owner.with(token: text)
             #expect(try await client.get("/v1/tasks").status == 200)
@@ -75,7 +75,7 @@ struct TokenTests {
             for (body, pointer) in wrong {
                 let answer = try await owner.post("/v1/tokens", body)
                 #expect(answer.status == 422, "\(body)")
-                #expect(try answer.json["pointer"].string == pointer, "\(body)")
+                #expect(answer.json["pointer"].string == pointer, "\(body)")
             }
             #expect(try await owner.get("/v1/tokens").json["tokens"].array?.count == 1)
         }
