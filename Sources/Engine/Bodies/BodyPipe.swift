@@ -59,9 +59,11 @@ public final class BodyPipe {
         if let refusal { throw refusal }
         guard !bytes.isEmpty else { return }
         // Many that are small would take far more memory than they have bytes.
-        if let last = chunks.last, last.count + bytes.count <= BodyPipe.chunkSize {
+        if var last = chunks.last, last.count + bytes.count <= BodyPipe.chunkSize {
+            // Taken out first, so that it is the only reference, and grows where it is.
             chunks.removeLast()
-            chunks.append(last + bytes)
+            last += bytes
+            chunks.append(last)
         } else {
             chunks.append(bytes[...])
         }
