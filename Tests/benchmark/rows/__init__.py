@@ -8,7 +8,7 @@ from ..bench import Bench
 from ..results import Comparison
 from . import (
     background, cached, create, crowd, download, events, forgetting, get, get_h2, get_tls, idle, large_tls, latency, lists,
-    memory, nodes_get, nodes_idle, nodes_small, peak, readers, readers_h2, restart, segments, slow_disk, small, stream_down,
+    many, memory, nodes_get, nodes_idle, nodes_small, peak, readers, readers_h2, restart, segments, slow_disk, small, stream_down,
     stream_up, takeover, upload, waiting, webhooks, webhooks_stuck,
 )  # fmt: skip
 
@@ -18,6 +18,7 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "stream-up": ("1 GiB streamed up through the gateway", stream_up.measure),
     "stream-down": ("1 GiB streamed down through the gateway", stream_down.measure),
     "segments": ("one download over 8 connections of 1 MiB/s, 50 ms away", segments.measure),
+    "many": ("300 downloads of 8 MiB at once", many.measure),
     "small": ("10,000 downloads of 1 KiB", small.measure),
     "cached": ("10,000 answers of 1 KiB from the cache", cached.measure),
     "get": ("GET /v1/tasks/{id}, 64 connections", get.measure),
