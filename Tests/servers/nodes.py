@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import tempfile
@@ -114,8 +115,16 @@ class Node(Gateway):
         super()._start(probe)
 
     def send(self, number):
-        """A signal that it does not end by."""
+        """A signal that it does not end by; returns once the node stands still by SIGSTOP: on a busy machine
+        the thread that is to take it waits for a core, and the others go on meanwhile."""
         self._process.send_signal(number)
+        if number == signal.SIGSTOP:
+            eventually(lambda: set(self._thread_states()) == {"T"}, "the node to stand still", 10)
+
+    def _thread_states(self):
+        for status in pathlib.Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                yield status.read_text().rpartition(")")[2].split()[0]
 
     @property
     def record(self):
