@@ -25,7 +25,7 @@ struct StandstillTests {
             origin.on("/moved", .fixed(302, ["Location": "/late"]))
             let client = gateway.client
             let (session, events) = try await client.createAskingSession("redirect", timeout: 8)
-            let quick: [String: TestJSON] = ["timeoutInterval": 8]
+            let quick: [String: TestJSON] = ["timeoutInterval": 10]
             // Bytes keep coming; the head comes while nobody is there to see it; the end comes
             // afterwards.
             let dripping = try await session.start("data", origin.url("/drip"), request: quick)
