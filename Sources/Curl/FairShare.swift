@@ -9,7 +9,7 @@ internal import Semantics
 /// libcurl reads up to a hundred buffers from a socket before it returns (measured: 6.6 MB, several
 /// milliseconds of copying), for every socket that is ready; it sends one buffer for each
 /// (measured), which is much too where many send. An attempt that finds the share used up pauses,
-/// and goes on in the next turn, in the order of asking.
+/// and goes on in a later turn, in the order of asking.
 @LoopActor
 final class FairShare {
     /// An eighth of a millisecond of copying, or less. Twice as much saves a twentieth of the

@@ -36,7 +36,9 @@ extension Service {
             Endpoint(
                 "GET", "/v1/usage", .anyToken, query: ["tenant"], at: .ofNamedTenant, showUsage),
 
-            Endpoint("POST", "/v1/browser-session", .anyToken, at: .any, startBrowserSession),
+            Endpoint(
+                "POST", "/v1/browser-session", .anyToken, at: .any, takesBody: false,
+                startBrowserSession),
             Endpoint("DELETE", "/v1/browser-session", .anyToken, at: .any, endBrowserSession),
 
             Endpoint("POST", "/v1/sessions", .scope(.sessions), createSession),

@@ -126,6 +126,8 @@ public final class Service {
             forwarder = nil
         }
         streams = EventStreams(gateway: gateway)
+        // Made now: later the process may have no more threads.
+        _ = Call.readingThread
         auditDenials()
         nodes?.onChange = { [weak self] in self?.placesHaveChanged() }
     }

@@ -240,3 +240,10 @@ public struct ResponseHeaderBudget: Equatable, Sendable {
         return fieldCount <= Self.fieldLimit && byteCount <= Self.byteLimit
     }
 }
+
+extension HeaderList {
+    /// Without what is for one origin alone: what always is, and what a client has named (S-69).
+    public func forAnotherOrigin(sensitive names: [String]) -> HeaderList {
+        removing(HeaderRules.alwaysSensitive + names)
+    }
+}

@@ -80,7 +80,7 @@ public enum Redirection: Equatable, Sendable {
         var headers = source.headers
         if becomesGet { headers = headers.removing(contentHeaders) }
         if isCrossOrigin {
-            headers = headers.removing(HeaderRules.alwaysSensitive + source.sensitiveHeaders)
+            headers = headers.forAnotherOrigin(sensitive: source.sensitiveHeaders)
         }
         return RedirectedRequest(
             url: url, method: becomesGet ? "GET" : source.method, headers: headers,

@@ -163,8 +163,8 @@ extension TaskRecord {
         guard mirrorCount <= options.mirrors.count else { return nil }
         let mirror = options.mirrors[mirrorCount - 1]
         if mirror.origin != request.url.origin {
-            request.headers = request.headers.removing(
-                HeaderRules.alwaysSensitive + request.sensitiveHeaders)
+            request.headers = request.headers.forAnotherOrigin(
+                sensitive: request.sensitiveHeaders)
         }
         request.url = mirror
         return request

@@ -43,7 +43,7 @@ extension LiveTask {
         var fields = session.record.configuration.httpAdditionalHeaders
         let first = record.dialogue.replacementRequest ?? record.originalRequest
         if request.url.origin != first.url.origin {
-            fields = fields.removing(HeaderRules.alwaysSensitive + request.sensitiveHeaders)
+            fields = fields.forAnotherOrigin(sensitive: request.sensitiveHeaders)
         }
         var request = request
         request.headers = request.headers.merging(additional: fields)
