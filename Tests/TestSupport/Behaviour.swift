@@ -11,11 +11,16 @@ public struct Behaviour: Sendable {
         run = handler
     }
 
-    /// The same answer every time, with its right Content-Length.
+    /// The same answer every time, with its right Content-Length, once the request is whole.
+    ///
+    /// What its client then has an answer to has been recorded with all of its body.
     public static func fixed(
         _ status: Int = 200, _ headers: HeaderLines = [:], _ body: String = ""
     ) -> Behaviour {
-        Behaviour { try $0.answer(status, headers, body) }
+        Behaviour { exchange in
+            try exchange.readWholeBody()
+            try exchange.answer(status, headers, body)
+        }
     }
 
     /// The same answer of bytes every time.
