@@ -213,9 +213,12 @@ final class Wire {
     }
 
     /// Sends three runs of bytes in one system call.
+    ///
+    /// - Parameter document: The array whose bytes the second one is, with nothing behind it: what
+    ///   the kernel does not take of it waits in its own room, which many wires may share.
     func send(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer,
-        _ third: UnsafeRawBufferPointer
+        _ third: UnsafeRawBufferPointer, of document: [UInt8]? = nil
     ) {
         withUnsafeTemporaryAllocation(of: iovec.self, capacity: 3) { parts in
             guard let start = parts.baseAddress else { return }
@@ -224,11 +227,13 @@ final class Wire {
                     iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress),
                     iov_len: bytes.count)
             }
-            send(parts: start, count: 3, first.count + second.count + third.count)
+            send(parts: start, count: 3, first.count + second.count + third.count, of: document)
         }
     }
 
-    private func send(parts: UnsafeMutablePointer<iovec>, count: Int, _ total: Int) {
+    private func send(
+        parts: UnsafeMutablePointer<iovec>, count: Int, _ total: Int, of document: [UInt8]? = nil
+    ) {
         guard reading != nil, !isBroken else { return }
         handed += Int64(total)
         var taken = 0
@@ -236,6 +241,11 @@ final class Wire {
             guard let sent = transmit(parts, count) else { return breakDown() }
             if sent == total { return }
             taken = sent
+            if let document, taken >= parts[0].iov_len {
+                output = ByteQueue(document)
+                output.drop(taken - parts[0].iov_len)
+                return watchForRoom()
+            }
         }
         for index in 0..<count {
             let part = UnsafeRawBufferPointer(

@@ -33,7 +33,7 @@ extension HTTP1Connection: HTTPStream {
         } else {
             server.writer.bytes.withUnsafeBytes { head in
                 body.withUnsafeBytes {
-                    wire.send(head, $0, UnsafeRawBufferPointer(rebasing: $0[..<0]))
+                    wire.send(head, $0, UnsafeRawBufferPointer(rebasing: $0[..<0]), of: body)
                 }
             }
         }

@@ -151,12 +151,13 @@ final class HTTP1Connection: ClientConnection {
 
     // MARK: Requests
 
-    /// Reads and answers requests while there are any and their answers find room.
+    /// Reads and answers requests while there are any and the kernel takes their answers: one answer
+    /// at most waits here.
     private func proceed() {
         guard !isProceeding else { return }
         isProceeding = true
         defer { isProceeding = false }
-        while phase == .head, wire.queued <= server.limits.answerAhead {
+        while phase == .head, wire.queued == 0 {
             if !reader.hasBegun, !isKnownUniquelyReferenced(&head) { head = RequestHead() }
             let outcome = wire.withInput(readHead)
             switch outcome {

@@ -117,6 +117,28 @@ struct LimitTests {
         }
     }
 
+    @Test func `many who do not read what they asked for wait with one copy of it`() async throws {
+        try await RunningGateway.alone { gateway in
+            let get = "GET /openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            let document = try await gateway.client.get("/openapi.yaml").body
+            let before = try gateway.process.residentBytes()
+            var crowd: [TestConnection] = []
+            for _ in 0..<200 {
+                let reader = try await gateway.client.connect(receiveBuffer: 4096)
+                // More than the kernel takes for one of them.
+                try await reader.send(String(repeating: get, count: 10))
+                crowd.append(reader)
+            }
+            // Whoever reads gets all of them, as they are.
+            let reader = try await gateway.client.connect()
+            try await reader.send(String(repeating: get, count: 20))
+            for _ in 0..<20 { #expect(try await reader.response().body == document) }
+            let growth = try gateway.process.residentBytes() - before
+            #expect(growth < 200 * document.count / 4, "grew by \(growth)")
+            crowd.forEach { $0.close() }
+        }
+    }
+
     @Test func `an address that guesses is told to wait, a right token is let in`() async throws {
         try await RunningGateway.alone { gateway in
             for guess in 0..<10 {
