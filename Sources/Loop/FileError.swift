@@ -27,6 +27,9 @@ public struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
         [EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ETIMEDOUT, ENOTCONN].contains(code)
     }
 
+    /// What the disk has taken is there as before: neither has it failed, nor was it full.
+    public var leavesBytes: Bool { code != EIO && code != 0 && !isOutOfSpace }
+
     /// Nothing has failed for good: the same call may succeed in a while.
     public var isForLater: Bool { isOutOfDescriptors || isAway }
 

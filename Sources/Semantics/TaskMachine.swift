@@ -251,8 +251,7 @@ public struct TaskMachine: Equatable, Sendable {
             return isSuspended ? go(to: .suspended(nil), .save) : prepare()
 
         case (_, .cancel): return end(with: .cancelled)
-        case (_, .failed(let error)), (_, .interrupted(let error)),
-            (.finishing, .interruptedWithPart(let error)):
+        case (_, .failed(let error)), (_, .interrupted(let error)):
             return end(with: error)
         case (_, .interruptedWithPart(let error)):
             let orders = ordersToStop()

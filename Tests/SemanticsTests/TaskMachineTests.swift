@@ -30,12 +30,6 @@ struct TaskMachineTests {
     private static func endings(_ cancel: Step) -> [Step] {
         let stop = cancel.orders.dropLast(2)
         let end = stop + [.dropContent, .complete(error)]
-        // A content that is being put in its place is no part.
-        guard cancel.phase != .finishing(nil) else {
-            return [.interrupted(error), .interruptedWithPart(error)].map {
-                Step(cancel.phase, $0, .completed, Array(end))
-            }
-        }
         return [
             Step(cancel.phase, .interrupted(error), .completed, Array(end)),
             Step(

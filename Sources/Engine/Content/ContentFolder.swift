@@ -100,12 +100,14 @@ public struct ContentFolder: Sendable {
     }
 
     /// Keeps the part of a download that has ended for another one that will go on with it, cut at
-    /// its length. The file's time of modification tells since when.
+    /// its length. The file's time of modification tells since when. It may be whole already, where
+    /// the last process has ended before that was recorded.
     /// - Returns: false where there is none.
     func keep(
         _ task: TaskID, in tenant: TenantID, length: Int64, since instant: KeptTime
     ) throws -> Bool {
         let (part, kept) = (partPath(of: task), keptPath(of: task, in: tenant))
+        if access(kept, F_OK) != 0 { try reopen(task) }
         var status = stat()
         if stat(part, &status) == 0, status.st_size > length, truncate(part, off_t(length)) != 0 {
             throw FileError("truncate", code: errno)
@@ -120,7 +122,8 @@ public struct ContentFolder: Sendable {
         return access(kept, F_OK) == 0
     }
 
-    /// Makes the part of one download that of another one of its tenant.
+    /// Makes the part of one download that of another one of its tenant. Its own may be whole
+    /// already, where the last process has ended before that was recorded.
     /// - Returns: its length in bytes; nil where there is none, or not any more.
     func take(_ part: TaskID, in tenant: TenantID, as task: TaskID) throws -> Int64? {
         let target = partPath(of: task)
@@ -131,12 +134,21 @@ public struct ContentFolder: Sendable {
             if rename(source, target) == 0 { break }
             guard errno == ENOENT else { throw FileError("rename", code: errno) }
         }
+        if part == task { try reopen(task) }
         var status = stat()
         guard stat(target, &status) == 0 else {
             guard errno == ENOENT else { throw FileError("stat", code: errno) }
             return nil
         }
         return Int64(status.st_size)
+    }
+
+    /// Makes a whole content a part again, unless there is one; nothing is fine too.
+    func reopen(_ id: any Identifier) throws {
+        guard try length(of: id, .part) == nil else { return }
+        if rename(path(of: id), partPath(of: id)) != 0, errno != ENOENT {
+            throw FileError("rename", code: errno)
+        }
     }
 
     /// Gives a whole content a second name, which stays when the first one goes.

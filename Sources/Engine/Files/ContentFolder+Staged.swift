@@ -14,12 +14,4 @@ extension ContentFolder {
         try reopen(file.id)
         return try length(of: file.id, .part).map { $0 >= file.length } ?? false
     }
-
-    /// Makes a file a part again if it was renamed already, and its completion failed.
-    func reopen(_ file: any Identifier) throws {
-        guard try length(of: file, .part) == nil else { return }
-        if rename(path(of: file), partPath(of: file)) != 0, errno != ENOENT {
-            throw FileError("rename", code: errno)
-        }
-    }
 }

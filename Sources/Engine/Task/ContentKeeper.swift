@@ -99,9 +99,11 @@ final class ContentKeeper {
                         spool, bytes, digest, lengthVerified: reception.lengthVerified)
                 }
             } catch {
-                if !goesBack(after: error, in: spool) {
-                    control.send(.failed(.cannotWrite("\(error)")))
-                }
+                guard !goesBack(after: error, in: spool) else { return }
+                let failure = TransferError.cannotWrite("\(error)")
+                // What has its bytes still has them where only their place was refused (S-35).
+                let isSound = (error as? FileError)?.leavesBytes == true && download.canPark
+                control.send(isSound ? .interruptedWithPart(failure) : .failed(failure))
             }
         }
     }

@@ -144,6 +144,11 @@ final class ResumableDownload: Ticking {
         return owner?.checkpoint != nil
     }
 
+    /// Whether those are another download's as yet.
+    var takesPartOfAnother: Bool {
+        content.sink == nil && owner?.checkpoint.map { $0.part != task } == true
+    }
+
     /// Takes up what is on disk. What cannot be found, or is not what it was, is done without.
     func findPart() async throws(TransferError) -> FoundPart {
         do {

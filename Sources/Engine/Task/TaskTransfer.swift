@@ -54,12 +54,18 @@ final class TaskTransfer {
         }
     }
 
-    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it
-    /// twice; a file must be opened; a part must be found. All that only if the task has not
-    /// been suspended meanwhile.
+    /// What must be known must be so; a file must be opened; a part must be found. All that only if
+    /// the task has not been suspended meanwhile.
     private var needsPreparation: Bool {
-        !task.record.currentRequest.isSafe || upload.mustBeOpened || task.services.standsStill
+        mustBeKnown || upload.mustBeOpened || task.services.standsStill
             || reception.download.mustFindPart || reception.saving?.mustCheck == true
+    }
+
+    /// Whether nothing may be done before the store has the task for good: an unsafe request, which
+    /// a crash would else send twice; the part of another download, which would be gone with
+    /// a task that nobody has heard of (S-36).
+    private var mustBeKnown: Bool {
+        !task.record.currentRequest.isSafe || reception.download.takesPartOfAnother
     }
 
     private func openWhenPrepared() {
@@ -68,8 +74,8 @@ final class TaskTransfer {
             do throws(TransferError) {
                 try await reception.saving?.check()
                 var isNoted = true
-                if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
-                guard isReadyToOpen else {
+                if mustBeKnown { isNoted = await session.commits.durable() }
+                guard isNoted, isReadyToOpen else {
                     preparation = nil
                     return control.rest()
                 }
@@ -77,7 +83,7 @@ final class TaskTransfer {
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
-                } else if isNoted, isReadyToOpen {
+                } else if isReadyToOpen {
                     let opening = try await upload.open { [weak self] in
                         self?.updateIdleTimer()
                     }
