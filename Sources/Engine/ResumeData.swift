@@ -53,6 +53,7 @@ struct ResumeData: Equatable, Sendable {
             }
             json.member("sensitiveHeaders", request.sensitiveHeaders)
             json.member("timeoutInterval", request.timeoutInterval)
+            if request.isForMirror { json.member("isForMirror", true) }
             json.member("tag", point.validators.tag?.description)
             json.member("date", point.validators.date)
             json.member("modified", point.validators.modified)
@@ -75,6 +76,7 @@ struct ResumeData: Equatable, Sendable {
         var headers = HeaderList()
         var sensitiveHeaders: [String] = []
         var timeoutInterval: Double?
+        var isForMirror = false
         var (tag, date, modified): (EntityTag?, String?, String?) = (nil, nil, nil)
         var total = unknownSize
         var offsets: [Int64] = []
@@ -98,6 +100,7 @@ struct ResumeData: Equatable, Sendable {
                 timeoutInterval = try reader.optional { r throws(JSONError) in
                     try r.double(in: 0...1e12)
                 }
+            case "isForMirror": isForMirror = try reader.bool()
             case "tag": tag = try reader.optionalString().flatMap(EntityTag.init)
             case "date": date = try reader.optionalString()
             case "modified": modified = try reader.optionalString()
@@ -120,10 +123,12 @@ struct ResumeData: Equatable, Sendable {
                 validators: validators, total: total == unknownSize ? nil : total),
             let point = ResumePoint(entity: entity, received: received)
         else { throw reader.fail("is damaged") }
+        var request = RequestRecord(
+            url: url, headers: headers, sensitiveHeaders: sensitiveHeaders,
+            timeoutInterval: timeoutInterval)
+        request.isForMirror = isForMirror
         self.init(
-            request: RequestRecord(
-                url: url, headers: headers, sensitiveHeaders: sensitiveHeaders,
-                timeoutInterval: timeoutInterval),
+            request: request,
             checkpoint: DownloadCheckpoint(point: point, part: part))
     }
 }

@@ -8,7 +8,7 @@ struct Accept {
     /// Reads the fields' values; what is no media range is passed over. Parameters but the weight
     /// are not looked at.
     init(_ values: [String]) {
-        for item in values.flatMap({ $0.split(separator: ",") }) {
+        for item in values.items() {
             let parts = item.split(separator: ";").map {
                 String($0.filter { $0 != " " && $0 != "\t" }).lowercased()
             }

@@ -156,14 +156,12 @@ struct Call {
 
     /// `Prefer: wait=N`: at most a minute.
     var wait: Duration? {
-        for header in request.headers.values(of: "prefer") {
-            for preference in header.split(separator: ",") {
-                let parts = preference.split(separator: "=").map { $0.filter { $0 != " " } }
-                guard parts.count == 2, parts[0].lowercased() == "wait",
-                    let seconds = Int(parts[1].filter { $0 != "\"" }), seconds >= 0
-                else { continue }
-                return .seconds(min(seconds, 60))
-            }
+        for preference in request.headers.values(of: "prefer").items() {
+            let parts = preference.split(separator: "=").map { $0.filter { $0 != " " } }
+            guard parts.count == 2, parts[0].lowercased() == "wait",
+                let seconds = Int(parts[1].filter { $0 != "\"" }), seconds >= 0
+            else { continue }
+            return .seconds(min(seconds, 60))
         }
         return nil
     }

@@ -14,6 +14,7 @@ extension RequestRecord {
         static let bodyFile: UInt8 = 17
         static let bodyTask: UInt8 = 18
         static let bodyStream: UInt8 = 19
+        static let isForMirror: UInt8 = 20
     }
 
     /// Writes the request. The bytes of a body are always secret; the headers are when one of them
@@ -32,6 +33,7 @@ extension RequestRecord {
         for name in sensitiveHeaders { parts.clear.put(Field.sensitiveHeader, name) }
         if let cachePolicy { parts.clear.put(Field.cachePolicy, cachePolicy.rawValue) }
         if let timeoutInterval { parts.clear.put(Field.timeoutInterval, timeoutInterval) }
+        if isForMirror { parts.clear.put(Field.isForMirror, true) }
         guard let body else { return }
         if let original, original.body == body {
             parts.clear.put(Field.bodyIsOriginal, true)
@@ -86,6 +88,7 @@ extension RequestRecord {
                 case Field.bodyTask:
                     let (task, length) = try reader.numbers()
                     body = .task(TaskID(rawValue: task), length: length)
+                case Field.isForMirror: isForMirror = try reader.bool()
                 case Field.bodyStream: body = .stream(length: try reader.int64())
                 default:
                     if try !url.take(field, from: &reader) { try reader.skip() }

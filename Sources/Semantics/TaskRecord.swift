@@ -51,6 +51,9 @@ public struct RequestRecord: Equatable, Sendable {
     public var timeoutInterval: Double?
     /// What is sent; nil for none.
     public var body: BodyRecord?
+    /// Whether it was made for a mirror at another origin than that of the task's own request: what
+    /// of the session's fields is for one origin alone does not join it (S-69).
+    public var isForMirror = false
 
     /// A request from its parts: GET without headers and body where nothing else is said.
     public init(

@@ -314,4 +314,40 @@ struct HandshakeTests {
         try await harness.answer(decision, .challenge(.cancelAuthenticationChallenge))
         _ = try await harness.finished(task)
     }
+
+    @Test(arguments: ["http://origin.test/a", "https://origin.test/a"]) @LoopActor
+    func `no ticket goes where a client may have put somebody else (S-63)`(url: String)
+        async throws
+    {
+        let isSecure = url.hasPrefix("https")
+        let harness = try await TestGateway.open(ticketHosts: ["origin.test"])
+        let session = try await harness.session {
+            guard !isSecure else { return }
+            $0.connectionProxyDictionary = ProxyConfiguration()
+            $0.connectionProxyDictionary?.http = ProxyAddress(host: "proxy.test", port: 3128)
+        }
+        if isSecure {
+            harness.gateway.sessions.directory[session]?.know(
+                KnownLeaf(
+                    host: "origin.test", port: 443, fingerprint: [1], mustVerify: false))
+        }
+        let task = try await harness.create(try harness.spec(.data, url), in: session)
+        try await harness.network.attempt(0).answer(401, ["WWW-Authenticate": "Negotiate"])
+        #expect(try await harness.finished(task).response?.status == 401)
+        #expect(harness.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `whoever names another realm each time is shown so many tickets (S-63)`() async throws {
+        let harness = try await TestGateway.open(ticketHosts: ["origin.test"])
+        let session = try await harness.session()
+        var count = 0
+        harness.network.onStart = {
+            count += 1
+            $0.answer(401, ["WWW-Authenticate": "Negotiate realm=\"\(count)\""])
+        }
+        let task = try await harness.create(try harness.spec(), in: session)
+        #expect(try await harness.finished(task).response?.status == 401)
+        #expect((2..<30).contains(count))
+    }
 }

@@ -174,9 +174,12 @@ struct ResumeDataTests {
     @Test @LoopActor
     func `what a mirror has left is gone on with there (S-34, R-3)`() async throws {
         let harness = try await TestGateway.open()
-        let session = try await harness.session()
+        let session = try await harness.session {
+            $0.httpAdditionalHeaders = ["Cookie": "a=b", "X-B": "2", "X-Secret": "3"]
+        }
         let mirror = try harness.network.parse("http://mirror.test/copy")
         var spec = try harness.spec(.download, headers: ["Authorization": "Bearer x", "X-A": "1"])
+        spec.request.sensitiveHeaders = ["X-Secret"]
         spec.options.mirrors = [mirror]
         let task = try await harness.create(spec, in: session)
         try await harness.network.attempt(0).end(.url(.cannotConnectToHost))
@@ -187,7 +190,10 @@ struct ResumeDataTests {
         #expect(third.request.url == mirror)
         #expect(third.request.headers.first("Range") == "bytes=100000-")
         #expect(third.request.headers.first("X-A") == "1")
-        #expect(third.request.headers.first("Authorization") == nil)
+        #expect(third.request.headers.first("X-B") == "2")
+        for secret in ["Authorization", "Cookie", "X-Secret"] {
+            #expect(third.request.headers.first(secret) == nil)
+        }
         // A repetition begins with the first source, whose bytes these are not.
         let again = try await harness.gateway.tasks.retry(task, of: harness.tenant).record.id
         let fourth = try await harness.network.attempt(3)

@@ -28,14 +28,13 @@ final class ChallengeResponder {
 
     private let session: LiveSession
     private let services: TaskServices
-    /// How often a stored credential was presented without asking.
-    private var storedPresentations = 0
+    /// How often a stored credential or a ticket was presented without asking.
+    private var unaskedPresentations = 0
     /// What was refused that nobody had asked for (S-83): it is proposed all the same.
     private var refusedUnasked: (space: ProtectionSpace, credential: ShownCredential)?
 
-    /// Stored credentials that are presented without asking: realms that take turns would ask for
-    /// ever.
-    private static let storedPresentationLimit = 20
+    /// What is presented without asking: realms that take turns would ask for ever.
+    private static let unaskedPresentationLimit = 20
 
     init(in session: LiveSession, services: TaskServices) {
         self.session = session
@@ -178,7 +177,8 @@ final class ChallengeResponder {
         _ rounds: inout TaskAuthentication
     ) -> Step? {
         for space in rounds[isProxy: isProxy].remaining(of: offered) {
-            if mayUseTickets(in: space, rounds) {
+            if mayUseTickets(in: space, at: url, rounds) {
+                unaskedPresentations += 1
                 rounds[isProxy: isProxy].present(.tickets, in: space)
                 return .attempt
             }
@@ -190,22 +190,37 @@ final class ChallengeResponder {
         return nil
     }
 
-    /// S-63: for hosts that the operator lists, once.
-    private func mayUseTickets(in space: ProtectionSpace, _ rounds: TaskAuthentication) -> Bool {
+    /// S-63: for hosts that the operator lists, once, and only where it is that host that asks: a
+    /// ticket is good there, whoever has got it.
+    private func mayUseTickets(
+        in space: ProtectionSpace, at url: WebURL, _ rounds: TaskAuthentication
+    ) -> Bool {
         space.method == .negotiate && services.ticketHosts.contains(space.host)
+            && unaskedPresentations < ChallengeResponder.unaskedPresentationLimit
             && rounds[isProxy: space.isProxy].failureCount(in: space) == 0
+            && isCertain(whoAsks: space, at: url)
+    }
+
+    /// Whether it is nobody else who asks: a proxy of the client's could, in clear, and with https
+    /// whoever has a certificate that the client, and not the gateway, has let through.
+    private func isCertain(whoAsks space: ProtectionSpace, at url: WebURL) -> Bool {
+        let proxy = session.record.configuration.connectionProxyDictionary?.proxy(for: url)
+        return (space.isProxy || url.isSecure || proxy == nil)
+            && !session.record.knownLeaves.contains {
+                $0.host == space.host && $0.port == space.port && !$0.mustVerify
+            }
     }
 
     private func presentStored(
         in space: ProtectionSpace, offeredBy headers: HeaderList?, at url: WebURL,
         _ rounds: inout TaskAuthentication
     ) -> Bool {
-        guard storedPresentations < ChallengeResponder.storedPresentationLimit,
+        guard unaskedPresentations < ChallengeResponder.unaskedPresentationLimit,
             !rounds[isProxy: space.isProxy].isWornOut,
             let stored = session.credentials?.credential(in: space),
             case .password(let user, let password) = stored.proof
         else { return false }
-        storedPresentations += 1
+        unaskedPresentations += 1
         present(
             .password(user: user, password: password), in: space, offeredBy: headers, at: url,
             &rounds)

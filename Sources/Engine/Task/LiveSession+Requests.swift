@@ -130,8 +130,11 @@ extension TaskRecord {
     /// mirror.
     func headers(in session: SessionRecord) -> HeaderList {
         guard metrics.redirectCount == 0, mirrorCount == 0 else { return currentRequest.headers }
+        let additional = session.configuration.httpAdditionalHeaders
         return currentRequest.headers.merging(
-            additional: session.configuration.httpAdditionalHeaders)
+            additional: currentRequest.isForMirror
+                ? additional.forAnotherOrigin(sensitive: currentRequest.sensitiveHeaders)
+                : additional)
     }
 }
 
@@ -165,6 +168,7 @@ extension TaskRecord {
         if mirror.origin != request.url.origin {
             request.headers = request.headers.forAnotherOrigin(
                 sensitive: request.sensitiveHeaders)
+            request.isForMirror = true
         }
         request.url = mirror
         return request

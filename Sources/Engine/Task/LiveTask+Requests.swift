@@ -42,7 +42,7 @@ extension LiveTask {
     func own(_ request: RequestRecord) -> RequestRecord {
         var fields = session.record.configuration.httpAdditionalHeaders
         let first = record.dialogue.replacementRequest ?? record.originalRequest
-        if request.url.origin != first.url.origin {
+        if request.url.origin != first.url.origin || first.isForMirror {
             fields = fields.forAnotherOrigin(sensitive: request.sensitiveHeaders)
         }
         var request = request

@@ -17,6 +17,8 @@ final class BrowserSessions {
     }
 
     private static let lifetime = Duration.seconds(3600)
+    /// How many cookies of a request are looked at: browsers send about 200 of a host at most.
+    private static let pairLimit = 1000
 
     /// Hears the keys of sessions that have ended, but for those whose token ends everything.
     var onEnd: (@LoopActor (Set<[UInt8]>) -> Void)?
@@ -84,7 +86,12 @@ final class BrowserSessions {
     /// - Throws: 403 for a change that does not come from a page of this very origin.
     func caller(of request: Request) throws(Problem) -> KnownCaller? {
         guard let session = session(of: request) else { return nil }
-        if !["GET", "HEAD", "OPTIONS"].contains(request.method) { try requireSameOrigin(request) }
+        switch request.method {
+        case "GET", "OPTIONS": break
+        // It may end an upload (S-38), and browsers send no Origin with it.
+        case "HEAD": try requireOwnSite(request)
+        default: try requireSameOrigin(request)
+        }
         return session.caller
     }
 
@@ -136,15 +143,19 @@ final class BrowserSessions {
             throw ProblemCode.originMismatch.problem(
                 "A request with a cookie must have the Origin field of Ferry's own page.")
         }
-        guard request.header("sec-fetch-site").map({ $0 == "same-origin" }) ?? true else {
-            throw ProblemCode.originMismatch.problem("The request comes from the page of another.")
-        }
+        try requireOwnSite(request)
         guard let origin = PageOrigin(of: request) else {
             throw ProblemCode.originMismatch.problem(
                 "The page is at \(text), but the request came for \(request.host ?? "no host")."
                     + " A proxy in front of the gateway must hand on the Host field as it came.")
         }
         try requireAllowedScheme(of: origin, request)
+    }
+
+    private func requireOwnSite(_ request: Request) throws(Problem) {
+        guard request.header("sec-fetch-site").map({ $0 == "same-origin" }) ?? true else {
+            throw ProblemCode.originMismatch.problem("The request comes from the page of another.")
+        }
     }
 
     /// Behind a TLS proxy a page may be loaded by http on this machine only: nobody listens there.
@@ -180,15 +191,14 @@ final class BrowserSessions {
         if !areForHTTPS || request.host.map({ mayBeInClear(request, $0) }) ?? false {
             names.append(name(isSecure: false, for: request))
         }
-        var values: [String] = []
-        for header in request.headers.values(of: "cookie") {
-            for pair in header.split(separator: ";") {
-                let pair = pair.drop { $0 == " " }
-                guard let name = names.first(where: { pair.hasPrefix($0 + "=") }) else { continue }
-                values.append(String(pair.dropFirst(name.count + 1)))
-            }
+        let prefixes = names.map { "\($0)=" }
+        let pairs = request.headers.values(of: "cookie").items(
+            separatedBy: UInt8(ascii: ";"), limit: BrowserSessions.pairLimit)
+        return pairs.compactMap { pair in
+            let pair = pair.utf8.drop { $0 == UInt8(ascii: " ") }
+            let prefix = prefixes.first { pair.starts(with: $0.utf8) }
+            return prefix.map { String(Substring(pair.dropFirst($0.utf8.count))) }
         }
-        return values
     }
 
     private func name(isSecure: Bool, for request: Request) -> String {

@@ -157,6 +157,10 @@ struct LiveEventsTests {
         #expect(try await browser.post("/v1/sessions", spec, embedded).status == 403)
         let own = cookie.appending(["Origin": "http://\(endpoint)"])
         #expect(try await browser.post("/v1/sessions", spec, own).status == 201)
+        // HEAD may end an upload, and has no Origin.
+        let neighbour = cookie.appending(["Sec-Fetch-Site": "same-site"])
+        #expect(try await browser.send("HEAD", "/v1/files/fil_1", neighbour).status == 403)
+        #expect(try await browser.send("HEAD", "/v1/tasks/tsk_1/content", cookie).status == 404)
 
         // A cookie starts no other session, and ends its own.
         #expect(try await browser.post("/v1/browser-session", nil, own).status == 401)
