@@ -23,9 +23,9 @@ public final class Server {
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var connections: [ObjectIdentifier: any ClientConnection] = [:]
-    /// What the streams of HTTP/2 take.
-    var load = StreamLoad()
+    var load = ServerLoad()
     private var emptied: CheckedContinuation<Void, Never>?
+    private static let searchPause = Duration.milliseconds(100)
 
     /// Makes a server that does not listen yet.
     ///
@@ -118,23 +118,39 @@ public final class Server {
     /// each request of HTTP/2 may have a file open.
     var isShortOfDescriptors: Bool { connections.count + load.streamsRunning >= limits.descriptors }
 
-    /// Whether there is a descriptor for one more connection, if need be one of those that wait for
+    /// Whether one connection more has to take the place of another.
+    private var isFull: Bool {
+        isShortOfDescriptors || connections.count >= limits.connections
+    }
+
+    /// Whether there is room for one more connection, if need be that of one of those that wait for
     /// nothing: they are closed from the one that has rested longest, some at once, so that not
     /// every newcomer has all looked at. Where none rests, those go whose clients let what
     /// they have asked for wait.
     private func room() -> Listener.Room {
-        guard isShortOfDescriptors else { return .free }
+        guard isFull else { return .free }
+        let now = Uptime.now
+        if now >= load.nextSearch, !makeRoom(now) {
+            load.nextSearch = now.advanced(by: Server.searchPause)
+        }
+        if isShortOfDescriptors { return .none }
+        // Whoever comes to a full house without having been given room is told so.
+        return isFull ? .free : .made
+    }
+
+    /// Closes what can make room.
+    /// - Returns: whether there was any.
+    private func makeRoom(_ now: Uptime) -> Bool {
+        let most = min(limits.descriptors, limits.connections)
         let resting = connections.values.filter(\.isResting)
             .sorted { $0.restingSince < $1.restingSince }
-        for connection in resting.prefix(max(1, limits.descriptors / 32)) { connection.close() }
-        if resting.isEmpty {
-            let now = Uptime.now
-            for connection in connections.values
-            where connection.hasStalled(for: limits.stalledUnderWant, at: now) {
-                connection.close()
-            }
+        for connection in resting.prefix(max(1, most / 32)) { connection.close() }
+        guard resting.isEmpty else { return true }
+        let stalled = connections.values.filter {
+            $0.hasStalled(for: limits.stalledUnderWant, at: now)
         }
-        return isShortOfDescriptors ? .none : .made
+        for connection in stalled { connection.close() }
+        return !stalled.isEmpty
     }
 
     private func accept(_ socket: CInt, _ address: sockaddr_storage, _ tls: ServerTLS?) {

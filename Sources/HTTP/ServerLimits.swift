@@ -12,7 +12,8 @@ public struct ServerLimits: Sendable {
     public var idleTime = Duration.seconds(75)
     /// How fast a request body has to come, unless its route says otherwise.
     public var bodyPace = BodyPace.rate(bytesPerSecond: 1000, over: .seconds(20))
-    /// Connections at once; one more is answered 503 and closed.
+    /// Connections at once; one more takes the place of one that rests between two requests, and is
+    /// answered 503 and closed where none does.
     public var connections = 16_384
     /// Connections at once for want of descriptors: at so many, those that rest between two
     /// requests make room for new ones, and where there are none the listeners rest. The other
@@ -21,7 +22,7 @@ public struct ServerLimits: Sendable {
     /// Bytes of a streamed answer that wait in memory before its source is asked for no more.
     public var answerAhead = 512 << 10
     /// Bytes of whole answers that wait in memory for clients of HTTP/2, of whom each may ask for
-    /// many at a time and take none: beyond it, clients for whom much waits get no more.
+    /// many at a time and take none: beyond it, clients for whom something waits get no more.
     public var heldAnswers = 256 << 20
     /// How long a client may take nothing of an answer that is held in memory, or of events.
     public var stalledAnswer = Duration.seconds(60)

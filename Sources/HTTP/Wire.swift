@@ -214,8 +214,8 @@ final class Wire {
 
     /// Sends three runs of bytes in one system call.
     ///
-    /// - Parameter document: The array whose bytes the second one is, with nothing behind it: what
-    ///   the kernel does not take of it waits in its own room, which many wires may share.
+    /// With a document, whose bytes the second one is and nothing is behind it, what the kernel does
+    /// not take of it waits in its own room, which many wires may share.
     func send(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer,
         _ third: UnsafeRawBufferPointer, of document: [UInt8]? = nil

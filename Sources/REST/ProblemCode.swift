@@ -241,6 +241,12 @@ extension Problem {
                     Ephemeral sessions have all the memory that they may: delete tasks that are not \
                     needed, or end such sessions.
                     """)
+            case .requestsFull:
+                ProblemCode.quotaExceeded.problem(
+                    """
+                    The requests of tasks that have not ended have all the memory that they may: send \
+                    large bodies from staged files, or wait until some tasks have ended.
+                    """)
             case .store(.damaged):
                 ProblemCode.damaged.problem(
                     """

@@ -1,6 +1,7 @@
 import Foundation
 import Loop
 import Semantics
+import Syntax
 import TestSupport
 import Testing
 
@@ -253,6 +254,92 @@ struct CacheStorageTests {
         try await harness.network.attempt(2).answer()
         for task in [slow, waiting] { _ = try await harness.finished(task) }
         #expect(harness.store.cacheReadCount == 0)
+    }
+
+    @Test @LoopActor
+    func `nor does one whose content is a file, while not many do`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.urlCache.memoryCapacity = 0
+        }
+        for number in 0..<2 {
+            _ = try await harness.fetch(
+                try harness.spec(.data, "http://origin.test/\(number)"), in: session,
+                answering: Self.fresh, Self.large)
+        }
+        let slow = try await harness.create(
+            try harness.spec(.data, "http://origin.test/slow"), in: session)
+        let attempt = try await harness.network.attempt(2)
+        let spec = try harness.spec(.data, "http://origin.test/0")
+        for _ in 0..<3 {
+            let task = try await harness.create(spec, in: session)
+            #expect(try await harness.finished(task).fetchTypes == [.localCache])
+        }
+        #expect(harness.network.attempts.count == 3)
+        attempt.answer()
+        _ = try await harness.finished(slow)
+    }
+
+    @Test @LoopActor
+    func `an answer that was overtaken takes nobody's place (RFC 9111 4)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        let spec = try harness.spec()
+        let now = harness.clock.now.milliseconds / 1000
+        let dates = (0..<2).map { HTTPDate(secondsSince1970: now - 2 + $0).description }
+        let tasks = [
+            try await harness.create(spec, in: session),
+            try await harness.create(spec, in: session),
+        ]
+        for number in [1, 0] {
+            harness.clock.advance(by: .milliseconds(10))
+            try await harness.network.attempt(number).answer(
+                200, Self.fresh.merging(additional: ["Date": dates[number]]),
+                Array("\(number)".utf8))
+            _ = try await harness.finished(tasks[number])
+        }
+        let (record, requests) = try await harness.recall(spec, in: session)
+        #expect(requests == 0 && record.response?.headers.first("Date") == dates[1])
+        // What is asked for later is newer, whatever its date.
+        var reload = spec
+        reload.request.cachePolicy = .reloadIgnoringLocalCacheData
+        _ = try await harness.fetch(
+            reload, in: session, answering: Self.fresh.merging(additional: ["Date": dates[0]]))
+        let last = try await harness.recall(spec, in: session)
+        #expect(last.requests == 0 && last.record.response?.headers.first("Date") == dates[0])
+    }
+
+    @Test @LoopActor
+    func `all caches together have so much memory`() async throws {
+        var limits = GatewayLimits()
+        limits.cacheBytes = 1 << 20
+        let harness = try await TestGateway.open(limits: limits)
+        let body = [UInt8](repeating: 7, count: 40_000)
+        var sessions: [SessionID] = []
+        for _ in 0..<3 {
+            let session = try await harness.cachingSession(.ephemeral) {
+                $0.urlCache.memoryCapacity = 1 << 50
+            }
+            sessions.append(session)
+            for number in 0..<30 {
+                _ = try await harness.fetch(
+                    try harness.spec(.data, "http://origin.test/\(number)"), in: session,
+                    answering: Self.fresh, body)
+            }
+            // More than a twentieth of all is too large.
+            let large = try harness.spec(.data, "http://origin.test/large")
+            for _ in 0..<2 {
+                _ = try await harness.fetch(large, in: session, answering: Self.fresh, body + body)
+            }
+        }
+        let caches = sessions.compactMap { harness.gateway.sessions.directory[$0]?.cache }
+        var usage: Int64 = 0
+        for cache in caches { usage += await cache.usage().memoryUsage }
+        #expect((500_000..<(1 << 20)).contains(usage))
+        // The newest are there.
+        let last = try harness.spec(.data, "http://origin.test/29")
+        #expect(try await harness.recall(last, in: sessions[0]).requests == 0)
     }
 }
 

@@ -320,35 +320,52 @@ struct WebhookSlotTests {
     @Test @LoopActor
     func `tenants that wait have their turns`() async throws {
         let slots = WebhookSlots(count: 1)
-        var order: [Int] = []
-        #expect(slots.take() && !slots.take())
-        for (tenant, count) in [(1, 3), (2, 2)] {
+        let (first, second) = (TenantID(rawValue: 1), TenantID(rawValue: 2))
+        var order: [TenantID] = []
+        #expect(slots.take(first) && !slots.take(first))
+        for (tenant, count) in [(first, 3), (second, 2)] {
             for _ in 0..<count {
-                slots.wait(TenantID(rawValue: Int64(tenant))) {
-                    #expect(slots.take())
+                slots.wait(tenant) {
+                    #expect(slots.take(tenant))
                     order.append(tenant)
                 }
             }
         }
         for count in 1...5 {
-            slots.giveBack()
+            slots.giveBack(order.last ?? first)
             try await eventually("turn \(count)") { order.count == count }
         }
-        #expect(order == [1, 2, 1, 2, 1])
+        #expect(order == [first, second, first, second, first])
+    }
+
+    @Test @LoopActor
+    func `whose receivers do not answer leaves some to the others`() async throws {
+        let slots = WebhookSlots(count: 64)
+        var left: [Int] = []
+        for tenant in 1...3 {
+            // One at most begins in each turn.
+            for _ in 0..<200 {
+                _ = slots.take(TenantID(rawValue: Int64(tenant)))
+                await LoopActor.nextTurn(after: .microseconds(100))
+            }
+            left.append(slots.free)
+        }
+        #expect(left == [16, 4, 1])
     }
 
     @Test @LoopActor
     func `who has no use for its turn leaves it to the next`() async throws {
         let slots = WebhookSlots(count: 1)
+        let (first, second) = (TenantID(rawValue: 1), TenantID(rawValue: 2))
         var isTaken = false
-        #expect(slots.take())
-        slots.wait(TenantID(rawValue: 1)) {}
+        #expect(slots.take(first))
+        slots.wait(first) {}
         LoopActor.start {
-            await slots.take(TenantID(rawValue: 2))
+            await slots.wait(second)
             isTaken = true
         }
-        slots.giveBack()
+        slots.giveBack(first)
         try await eventually("the other's turn") { isTaken }
-        #expect(!slots.take())
+        #expect(!slots.take(second))
     }
 }

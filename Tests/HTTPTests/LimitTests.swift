@@ -189,16 +189,33 @@ import Testing
         try await LiveServer.run(Self.routes, limits: limits) { live in
             let first = try await live.client.connect()
             let second = try await live.client.connect()
-            try await eventually { await live.server.connectionCount == 2 }
+            for connection in [first, second] { try await connection.send("GET /a HT") }
+            try await eventually { await live.server.restingCount == 0 }
             let third = try await live.client.connect()
             let refusal = try await third.response()
             #expect(refusal.status == 503)
             #expect(refusal.text == "unavailable")
             #expect(refusal.headers["Retry-After"] == "1")
             for connection in [first, second] {
-                try await connection.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+                try await connection.send("TP/1.1\r\nHost: h\r\n\r\n")
                 #expect(try await connection.response().status == 200)
             }
+        }
+    }
+
+    @Test func `X-11: whoever rests makes room for one connection too many`() async throws {
+        var limits = ServerLimits()
+        limits.connections = 3
+        try await LiveServer.run(Self.routes, limits: limits) { live in
+            var crowd: [TestConnection] = []
+            for _ in 0..<20 {
+                let newcomer = try await live.client.connect()
+                try await newcomer.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await newcomer.response().status == 200)
+                crowd.append(newcomer)
+            }
+            #expect(await live.server.connectionCount <= 3)
+            #expect(try await crowd[0].bytesToTheEnd().isEmpty)
         }
     }
 

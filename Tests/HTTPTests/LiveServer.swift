@@ -130,4 +130,7 @@ extension Server {
     var largestQueue: Int {
         connections.values.map(\.queued).max() ?? 0
     }
+
+    /// The connections that wait for nothing.
+    var restingCount: Int { connections.values.count { $0.isResting } }
 }

@@ -6,9 +6,17 @@ internal import Semantics
 @LoopActor
 struct CacheFiles {
     private let contents: any ContentStore
+    /// How many may be open at a time for tasks that have no slot of their host.
+    private let open: SharedRoom
     private let log = Log("engine.cache")
 
-    nonisolated init(in contents: any ContentStore) { self.contents = contents }
+    init(in contents: any ContentStore, open: SharedRoom) {
+        self.contents = contents
+        self.open = open
+    }
+
+    /// Lets a task open one that has no slot; nil where too many do.
+    func permit(for tenant: TenantID) -> SharedPermit? { open.permit(for: tenant) }
 
     /// Makes the whole content of a task that of a stored response, too.
     ///

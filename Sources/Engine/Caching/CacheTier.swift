@@ -36,6 +36,9 @@ struct CacheTier<Key: Hashable, Item> {
         return evicted
     }
 
+    /// The one that was not used for the longest time.
+    var leastRecent: Int64? { order.leastRecent?.id }
+
     mutating func touch(_ id: Int64) { order.touch(id) }
 
     mutating func remove(_ id: Int64) -> Item? {

@@ -32,7 +32,7 @@ final class ResponseCache {
     private let owner: (session: SessionID, tenant: TenantID)
     private let capacity: CacheCapacity
     private var parts: Parts
-    private var memory: CacheTier<CacheKey, CacheCandidate>
+    private let memory: CacheMemory
     private var disk: CacheTier<Int64, Row> {
         didSet { noteDisk() }
     }
@@ -65,6 +65,8 @@ final class ResponseCache {
         let files: CacheFiles
         /// Where what is on the disk counts.
         let account: SessionAccount
+        /// Memory for the caches of all sessions.
+        let room: SharedRoom
         let clock: any Clock
         let makeID: @LoopActor () -> CacheEntryID
     }
@@ -74,7 +76,7 @@ final class ResponseCache {
         owner = (record.id, record.tenant)
         capacity = record.configuration.urlCache
         self.parts = parts
-        memory = CacheTier(capacity: max(0, capacity.memoryCapacity))
+        memory = CacheMemory(capacity, of: record.tenant, in: parts.room)
         disk = CacheTier(capacity: parts.commits == nil ? 0 : max(0, capacity.diskCapacity))
         isOpen = isNew || parts.commits == nil
         onDisk = Acknowledged(DiskUsage(), in: parts.commits)
@@ -85,7 +87,7 @@ final class ResponseCache {
     /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
     func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
-        let found = memory.ids(under: key).compactMap { memory[$0] }
+        let found = memory.candidates(under: key)
         guard disk.count > 0 else { return found }
         // One that is known tells it: it costs more than all the rest.
         let fingerprint = found.first?.fingerprint ?? fingerprint(of: key)
@@ -95,7 +97,7 @@ final class ResponseCache {
 
     /// What is stored for a key, as far as it can be read.
     func candidates(for key: CacheKey) async -> [CacheCandidate] {
-        await lookUp(key) ?? memory.ids(under: key).compactMap { memory[$0] }
+        await lookUp(key) ?? memory.candidates(under: key)
     }
 
     /// What is stored for a key; nil where the disk cannot be read at the moment.
@@ -120,12 +122,12 @@ final class ResponseCache {
             let candidate = CacheCandidate(
                 entry: response.entry, fingerprint: fingerprint,
                 content: response.content.map(CachedContent.bytes))
-            remember(candidate)
+            memory.insert(candidate)
             found.append(candidate)
         }
         // What was read may have left the disk meanwhile, and new ones may have come.
         return found.filter { memory[$0.entry.response.id] == nil }
-            + memory.ids(under: key).compactMap { memory[$0] }
+            + memory.candidates(under: key)
     }
 
     /// Does what asks the disk, behind what came before: any number may wait, and they go on in
@@ -172,19 +174,22 @@ final class ResponseCache {
             forget(entry.id)
             return .gone
         }
-        let isSmall = capacity.memoryAdmits(entry.size)
+        let isSmall = memory.admits(entry.size)
         let before = changeCount
         let finding = await files.content(of: entry, whole: isSmall)
         switch finding {
         case .content(.bytes(let bytes)) where contains(entry.id) && before == changeCount:
             var small = candidate
             small.content = .bytes(bytes)
-            remember(small)
+            memory.insert(small)
         case .content, .unreadable: break
         case .gone: forget(entry.id)
         }
         return finding
     }
+
+    /// Lets a task without a slot read a content that is a file; nil where it must have one.
+    func permitToRead() -> SharedPermit? { files.permit(for: owner.tenant) }
 
     /// A response has answered a request.
     func noteUse(of id: CacheEntryID) {
@@ -253,13 +258,13 @@ final class ResponseCache {
             if entry.place == .file {
                 guard await files.link(content, as: entry.id) else { return false }
             } else {
-                guard capacity.memoryAdmits(entry.size),
+                guard memory.admits(entry.size),
                     let whole = await files.read(content, entry.response.length)
                 else { return false }
                 bytes = whole
             }
         case .unnamed(let file):
-            guard capacity.memoryAdmits(entry.size),
+            guard memory.admits(entry.size),
                 let whole = await files.read(file, entry.response.length)
             else { return false }
             bytes = whole
@@ -293,14 +298,19 @@ final class ResponseCache {
     private func put(
         _ entry: CachedEntry, _ bytes: [UInt8]?, in others: [CacheCandidate], _ new: NewResponse
     ) -> Bool {
-        let isSmall = capacity.memoryAdmits(entry.size)
+        let isSmall = memory.admits(entry.size)
         guard !isOutOfDate(new.fetch, entry.response.key) else {
             if entry.place == .file { files.unlink(entry.id) }
             return false
         }
-        for other in others where other.entry.response.answers(new.request) {
-            forget(other.entry.id)
+        let replaced = others.map(\.entry.response).filter { $0.answers(new.request) }
+        // §4: the most recent one is used. Which that is of two that were asked for at the same
+        // time, the origin tells.
+        guard !replaced.contains(where: { $0.hasOvertaken(entry.response) }) else {
+            if entry.place == .file { files.unlink(entry.id) }
+            return false
         }
+        for other in replaced { forget(CacheEntryID(rawValue: other.id)) }
         guard entry.place != .memory || isSmall else { return false }
         guard
             entry.place == .memory
@@ -312,10 +322,10 @@ final class ResponseCache {
         let fingerprint = fingerprint(of: entry.response.key)
         if entry.place != .memory { keep(KeptResponse(entry, under: fingerprint, content: bytes)) }
         if let bytes, isSmall {
-            remember(
+            memory.insert(
                 CacheCandidate(entry: entry, fingerprint: fingerprint, content: .bytes(bytes)))
         }
-        return true
+        return contains(entry.id)
     }
 
     /// Everything of a key goes (§4.4), and what is being fetched for it is not stored.
@@ -324,7 +334,8 @@ final class ResponseCache {
         let fingerprint = fingerprint(of: key)
         // Of what is not in memory only the fingerprint is known: another key's of the same one
         // goes with it.
-        let ids = disk.ids(under: fingerprint) + memory.ids(under: key)
+        let ids =
+            disk.ids(under: fingerprint) + memory.candidates(under: key).map(\.entry.response.id)
         for id in Set(ids) where memory[id].map({ $0.entry.response.key == key }) ?? true {
             forget(CacheEntryID(rawValue: id))
         }
@@ -365,7 +376,7 @@ final class ResponseCache {
     /// the store has.
     func usage() async -> CacheUsage {
         await open()
-        let onlyInMemory = memory.all.count { disk[$0.id] == nil }
+        let onlyInMemory = memory.ids.count { disk[$0] == nil }
         let onDisk = onDisk.shown ?? DiskUsage()
         return CacheUsage(
             memoryUsage: memory.usage, diskUsage: onDisk.bytes,
@@ -475,20 +486,12 @@ final class ResponseCache {
                 under: response.fingerprint, size: entry.size))
     }
 
-    /// Puts a response into memory, if it is small and its content is here.
-    private func remember(_ candidate: CacheCandidate) {
-        let entry = candidate.entry
-        guard candidate.content != nil, capacity.memoryAdmits(entry.size) else { return }
-        _ = memory.insert(
-            candidate, as: entry.response.id, under: entry.response.key, size: entry.size)
-    }
-
     /// The metadata of a response have changed.
     private func change(_ candidate: CacheCandidate, to entry: CachedEntry) {
         changeCount += 1
         if var known = memory[entry.response.id] {
             known.entry = entry
-            remember(known)
+            memory.insert(known)
         }
         if disk[entry.response.id] != nil {
             keep(KeptResponse(entry, under: candidate.fingerprint))
@@ -497,7 +500,7 @@ final class ResponseCache {
 
     /// A response goes.
     func forget(_ id: CacheEntryID) {
-        _ = memory.remove(id.rawValue)
+        memory.remove(id.rawValue)
         if let row = disk.remove(id.rawValue) { give(up: [(id.rawValue, row)]) }
     }
 
@@ -505,7 +508,7 @@ final class ResponseCache {
     private func give(up rows: [(id: Int64, item: Row)]) {
         for (number, row) in rows {
             let id = CacheEntryID(rawValue: number)
-            _ = memory.remove(number)
+            memory.remove(number)
             uses.remove(id)
             parts.commits?.record(.removedResponse(id))
             if row.isFile, !parts.hasLeft { files.unlink(id) }

@@ -12,6 +12,8 @@ final class TaskCaching {
         let status: CacheStatus?
         /// How its content came.
         let httpVersion: String
+        /// What lets the content be open where the task has no slot.
+        var permit: SharedPermit?
     }
 
     /// As it would be sent without a cache.

@@ -55,7 +55,7 @@ struct MemoryState {
     var backgroundUpdates = true
     var clockMark: ClockMark?
     var lastIdentifier: Int64 = 0
-    /// Bytes that sessions, tasks, events and contents take, about.
+    /// Bytes that sessions, tasks, events, contents and idempotency keys take, about.
     private(set) var byteCount = 0
 
     var contents: StoreContents {
@@ -127,7 +127,10 @@ extension MemoryState {
         }
         for decision in batch.decisions where tasks[decision.task] != nil { save(decision) }
         for event in batch.events { append(event, at: batch.keptAt) }
-        for creation in batch.creations { creations[CreationKey(creation)] = creation }
+        for creation in batch.creations {
+            byteCount += creation.memoryCost
+            creations[CreationKey(creation)] = creation
+        }
         for file in batch.files {
             files[file.id] = file
             lastIdentifier = max(lastIdentifier, file.id.rawValue)
@@ -319,7 +322,11 @@ extension MemoryState {
             remove(id)
             forgotten.sessions.append(id)
         }
-        creations = creations.filter { $0.value.at >= limits.creationsBefore }
+        creations = creations.filter { _, creation in
+            let isKept = creation.at >= limits.creationsBefore
+            if !isKept { byteCount -= creation.memoryCost }
+            return isKept
+        }
         webhooks.purge(limits)
         forgotten.results = expired.compactMap { task in
             Forgotten.Result(
@@ -334,6 +341,11 @@ extension MemoryState {
 extension TaskRecord {
     /// Bytes that the record takes in memory, about.
     fileprivate var memoryCost: Int { 2048 + bulk }
+}
+
+extension IdempotencyRecord {
+    /// Bytes that the record takes in memory, about.
+    fileprivate var memoryCost: Int { 256 + key.utf8.count + 8 * created.count }
 }
 
 extension Int64 {

@@ -70,7 +70,8 @@ extension CommitQueue {
     func acknowledged(
         _ created: [Int64], under ticket: CreationTicket?
     ) async throws(GatewayError) {
-        guard let ticket else {
+        // Where nothing was created, nothing can be created twice.
+        guard let ticket, !created.isEmpty else {
             try await acknowledged()
             return
         }

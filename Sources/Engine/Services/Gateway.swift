@@ -81,7 +81,9 @@ public final class Gateway {
         queues.onChange = { [budget] in budget.isClosed = !$0 }
 
         let known = SessionDirectory()
-        let directory = TaskDirectory(sessions: known, queues: queues, services: services)
+        let directory = TaskDirectory(
+            sessions: known, queues: queues, services: services,
+            requests: SharedRoom(limit: limits.requestBytes))
         let staged = StagedFiles(
             commits: queues.onDisk, clock: clock, room: room, parts: parts, limits: limits,
             accounts: accounts, served: served)
@@ -98,7 +100,8 @@ public final class Gateway {
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
             ending: ending, parts: parts, accounts: accounts, budget: budget,
-            webhooks: registered, tenants: tenantDirectory)
+            webhooks: registered, tenants: tenantDirectory,
+            cacheMemory: SharedRoom(limit: limits.cacheBytes))
         webhooks = WebhookService(
             registered, sessions: known, queues: queues, identifiers: identifiers,
             services: webhookServices)

@@ -102,6 +102,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case unconfirmed(isAway: Bool)
     /// Ephemeral sessions have all the memory that they may.
     case memoryFull
+    /// Requests of tasks that have not ended have all the memory that they may.
+    case requestsFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.
     case store(StoreError)
     /// A content or a file that there should be cannot be opened: the system's words, for the log.

@@ -35,6 +35,11 @@ public struct GatewayLimits: Sendable {
     /// Bytes of memory that the tasks, events and small contents of all ephemeral sessions may take
     /// together, about.
     public var ephemeralBytes = 256 << 20
+    /// Bytes of memory that the requests of all tasks may take together that are not at rest, with
+    /// their bodies.
+    public var requestBytes = 256 << 20
+    /// Bytes of memory that the caches of all sessions may take together.
+    public var cacheBytes = 256 << 20
     /// Bytes of all staged files of a tenant together, and so of the largest one.
     public var stagedBytes: Int64 = 100 << 30
     /// Staged files of a tenant.

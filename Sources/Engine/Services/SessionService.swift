@@ -15,6 +15,9 @@ public final class SessionService {
     private let budget: AttemptBudget
     private let webhooks: WebhookDirectory
     private let tenants: TenantDirectory
+    private let cacheMemory: SharedRoom
+    private let openCacheFiles = SharedRoom(limit: SessionService.openCacheFileLimit)
+    private static let openCacheFileLimit = 256
 
     /// - Parameters:
     ///   - directory: where the sessions are kept.
@@ -28,12 +31,14 @@ public final class SessionService {
     ///   - budget: the attempts that they have together.
     ///   - webhooks: those that are bound to them.
     ///   - tenants: whose they are.
+    ///   - cacheMemory: what their caches may have of it.
     init(
         _ directory: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, hub: EventHub,
         identifiers: IdentifierSource, ending: SessionCloser, parts: GatewayParts,
         accounts: TenantAccounts, budget: AttemptBudget, webhooks: WebhookDirectory,
-        tenants: TenantDirectory
+        tenants: TenantDirectory, cacheMemory: SharedRoom
     ) {
+        self.cacheMemory = cacheMemory
         self.directory = directory
         self.tasks = tasks
         self.queues = queues
@@ -376,7 +381,8 @@ public final class SessionService {
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
                     commits: record.isPersistent ? commits : nil, sealer: parts.sealer,
-                    files: CacheFiles(in: parts.contents), account: account, clock: parts.clock,
+                    files: CacheFiles(in: parts.contents, open: openCacheFiles), account: account,
+                    room: cacheMemory, clock: parts.clock,
                     makeID: { [identifiers] in identifiers.next() }))
         }
         return memory

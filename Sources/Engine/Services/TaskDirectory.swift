@@ -29,12 +29,19 @@ final class TaskDirectory {
     /// them.
     private var deleted = RecentCache<TaskID, Bool>(limit: 2048)
 
+    /// What the requests of `runners` take.
+    let requests: SharedRoom
+
     private let sessions: SessionDirectory
     private let queues: CommitQueues
     let services: TaskServices
     private weak var owner: (any TaskOwner)?
 
-    init(sessions: SessionDirectory, queues: CommitQueues, services: TaskServices) {
+    init(
+        sessions: SessionDirectory, queues: CommitQueues, services: TaskServices,
+        requests: SharedRoom
+    ) {
+        self.requests = requests
         self.sessions = sessions
         self.queues = queues
         self.services = services
@@ -224,6 +231,7 @@ final class TaskDirectory {
         let runner = TaskRunner(
             record, isNew: isNew, in: session, services: services, owner: owner)
         runners[record.id] = runner
+        requests.change(by: record.requestBulk, of: record.tenant)
         ofSession[session.record.id, default: [:]][record.id] = runner
         records[record.id] = nil
         return runner
@@ -236,12 +244,9 @@ final class TaskDirectory {
         guard runners[runner.record.id] === runner,
             runner.isAtRest || runner.record.state == .completed
         else { return }
-        let (id, session) = (runner.record.id, runner.record.session)
         runner.task.claim(runner.record.storedLength)
-        runners[id] = nil
-        ofSession[session]?[id] = nil
-        if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
-        records[id] = runner.record
+        remove(runner)
+        records[runner.record.id] = runner.record
     }
 
     /// What drives the tasks of a session.
@@ -343,9 +348,14 @@ final class TaskDirectory {
     }
 
     private func drop(_ runner: TaskRunner) {
-        let (id, session) = (runner.record.id, runner.record.session)
         runner.discard()
+        if runners[runner.record.id] === runner { remove(runner) }
+    }
+
+    private func remove(_ runner: TaskRunner) {
+        let (id, session) = (runner.record.id, runner.record.session)
         runners[id] = nil
+        requests.change(by: -runner.record.requestBulk, of: runner.record.tenant)
         ofSession[session]?[id] = nil
         if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
     }
@@ -430,13 +440,29 @@ extension TaskRecord {
         currentRequest = newest.currentRequest
     }
 
-    /// The bytes that strangers decide about: the request's headers and body, the response's
-    /// headers, and the metadata.
+    /// The bytes that strangers decide about: what was asked for, the response's headers, and the
+    /// metadata.
     var bulk: Int {
-        let request = originalRequest
-        return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
-            + (response?.headers.byteCount ?? 0) + options.metadata.byteCount
+        requestBulk + (response?.headers.byteCount ?? 0) + options.metadata.byteCount
     }
+
+    /// Those of them that stay the same: the request's URL, headers and body, and the mirrors.
+    fileprivate var requestBulk: Int { originalRequest.bulk + options.mirrors.bulk }
+}
+
+extension TaskSpec {
+    /// Bytes that the request takes in memory while its task is not at rest.
+    var requestBulk: Int { request.bulk + options.mirrors.bulk }
+}
+
+extension RequestRecord {
+    fileprivate var bulk: Int {
+        url.string.utf8.count + headers.byteCount + (body?.bytesInMemory ?? 0)
+    }
+}
+
+extension [WebURL] {
+    fileprivate var bulk: Int { reduce(0) { $0 + $1.string.utf8.count } }
 }
 
 extension [String: String] {

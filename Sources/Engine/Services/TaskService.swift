@@ -34,7 +34,7 @@ public final class TaskService {
     /// be made is asked then.
     ///
     /// - Throws: `noSuchSession`, `sessionInvalidated`, `overQuota` where not all of them fit, or
-    ///   nothing more may be stored; `callerIsGone`, `diskFull`, `memoryFull`.
+    ///   nothing more may be stored; `callerIsGone`, `diskFull`, `memoryFull`, `requestsFull`.
     public func create(
         _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID,
         as ticket: CreationTicket? = nil, if isWanted: @LoopActor () -> Bool = { true }
@@ -52,6 +52,8 @@ public final class TaskService {
             spec.checkpoint.map { session.keepsPart(of: $0.part) } ?? false
         }
         if !areCounted { try account.requireRoom(of: .storedBytes) }
+        let bulk = specs.reduce(0) { $0 + ($1.resume ? $1.requestBulk : 0) }
+        guard directory.requests.admits(bulk, of: tenant) else { throw .requestsFull }
         let created = specs.map { create($0, in: session) }
         try await session.commits.acknowledged(created.map(\.id.rawValue), under: ticket)
         var views: [TaskView] = []
@@ -94,7 +96,7 @@ public final class TaskService {
     /// - Returns: the new task, durable.
     /// - Throws: `taskIsRunning`, `noSuchTask`; `notRetryable` where the session takes no tasks any
     ///   more, or what was sent is gone; `store` and `unreadable` where that cannot be found out;
-    ///   `overQuota`, `callerIsGone`, `diskFull`, `memoryFull`.
+    ///   `overQuota`, `callerIsGone`, `diskFull`, `memoryFull`, `requestsFull`.
     public func retry(
         _ id: TaskID, of tenant: TenantID, requestID: String = "",
         traceContext: TraceContext? = nil, as ticket: CreationTicket? = nil,

@@ -202,8 +202,8 @@ public final class WebhookService {
         _ id: WebhookID, of tenant: TenantID
     ) async throws(GatewayError) -> WebhookTestResult {
         _ = try remaining(id, tenant)
-        await services.slots.take(tenant)
-        defer { services.slots.giveBack() }
+        await services.slots.wait(tenant)
+        defer { services.slots.giveBack(tenant) }
         let record = try remaining(id, tenant).record
         let pool = services.makePool(for: tenant)
         defer { pool.close() }

@@ -212,14 +212,16 @@ final class CacheFlow {
         }
     }
 
-    /// The answer is the cache's: once its content is at hand, for which one that is a file needs a
-    /// slot.
+    /// The answer is the cache's: once its content is at hand. One that is a file may be opened by
+    /// so many tasks without a slot; the others wait for one.
     private func plan(_ answer: CachedAnswer, from cache: ResponseCache?) {
         guard let cache, let candidate = current?.candidate(answer.entry) else {
             plan(answer, .bytes([]), httpVersion: "1.1", status: nil)
             return
         }
-        guard candidate.content != nil || owner?.hasSlot == true else { return waitForSlot() }
+        let needsPermit = candidate.content == nil && owner?.hasSlot != true
+        let permit = needsPermit ? cache.permitToRead() : nil
+        guard !needsPermit || permit != nil else { return waitForSlot() }
         cache.noteUse(of: candidate.entry.id)
         let status = CacheStatus(hit: candidate.entry.response, at: services.clock.now)
         let version = candidate.entry.response.httpVersion
@@ -233,7 +235,7 @@ final class CacheFlow {
             guard isLookingUp(lookUp) else { return }
             switch finding {
             case .content(let content):
-                plan(answer, content, httpVersion: version, status: status)
+                plan(answer, content, httpVersion: version, status: status, permit)
             case .unreadable:
                 unreadable.insert(candidate.entry.id)
                 consult()  // as if it was not there
@@ -244,10 +246,11 @@ final class CacheFlow {
 
     private func plan(
         _ answer: CachedAnswer, _ content: CachedContent, httpVersion: String,
-        status: CacheStatus?
+        status: CacheStatus?, _ permit: SharedPermit? = nil
     ) {
         current?.planned = TaskCaching.Planned(
-            answer: answer, content: content, status: status, httpVersion: httpVersion)
+            answer: answer, content: content, status: status, httpVersion: httpVersion,
+            permit: permit)
         serve()
     }
 

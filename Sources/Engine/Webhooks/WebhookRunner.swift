@@ -182,7 +182,7 @@ final class WebhookRunner {
     private func endTries() {
         for attempt in tries.values {
             attempt?.cancel()
-            services.slots.giveBack()
+            services.slots.giveBack(record.tenant)
         }
         tries = [:]
     }
@@ -208,7 +208,7 @@ final class WebhookRunner {
         if let due = waits.next, due <= services.clock.uptime { endDueWaits() }
         readOn()
         while tries.count < health.width, let turn = nextTurn() {
-            guard services.slots.take() else {
+            guard services.slots.take(record.tenant) else {
                 lines.putBack(turn)
                 return waitForSlot()
             }
@@ -447,7 +447,7 @@ final class WebhookRunner {
 
     private func leave(_ turn: DeliveryLines.Turn) {
         tries[turn.position] = nil
-        services.slots.giveBack()
+        services.slots.giveBack(record.tenant)
     }
 
     /// An event is over; nobody knows of one that was not tried and is not kept any more.
@@ -540,7 +540,9 @@ final class WebhookRunner {
         let webhook = record
         let newest = services.hub.newestPosition(of: webhook.stream)
         guard !isOver, webhook.state != .disabled, newest > webhook.cursor else { return }
-        if newest - webhook.cursor > DeliverySchedule.backlog.events { return disable(.backlog) }
+        // One that is refused holds up the cursor, and no other event.
+        let unread = newest - max(webhook.cursor, reader.position)
+        if unread > DeliverySchedule.backlog.events { return disable(.backlog) }
         guard webhook.state == .paused || lines.count > 0, let oldest = await oldest(of: webhook)
         else { return goOn() }
         // Whichever way the wall clock was set since, it is not older than this.

@@ -6,11 +6,10 @@ internal import Semantics
 ///
 /// One begins in each turn of the loop: receivers that answer at once would otherwise keep those
 /// waiting who ask the gateway for something. Tenants that wait have their turns, one after the
-/// other.
+/// other, and whose receivers do not answer leaves some to the others.
 @LoopActor
 final class WebhookSlots {
-    /// How many nobody has.
-    private(set) var free: Int
+    private let room: SharedRoom
     /// While they stand still none begins.
     var standsStill = false {
         didSet { handOut() }
@@ -26,14 +25,17 @@ final class WebhookSlots {
         self?.handOut()
     }
 
-    init(count: Int) { free = count }
+    init(count: Int) { room = SharedRoom(limit: count) }
+
+    /// How many nobody has.
+    var free: Int { room.free }
 
     private var isOpen: Bool { free > 0 && !isTurnTaken && !standsStill }
 
     /// Takes one, if one can begin now.
-    func take() -> Bool {
-        guard isOpen else { return false }
-        free -= 1
+    func take(_ tenant: TenantID) -> Bool {
+        guard isOpen, room.admits(1, of: tenant) else { return false }
+        room.change(by: 1, of: tenant)
         isTurnTaken = true
         nextTurn.arm(after: .zero)
         return true
@@ -46,20 +48,20 @@ final class WebhookSlots {
     }
 
     /// Takes one, as soon as one can begin.
-    func take(_ tenant: TenantID) async {
-        guard !take() else { return }
+    func wait(_ tenant: TenantID) async {
+        guard !take(tenant) else { return }
         await withCheckedContinuation { continuation in
             wait(tenant) { [self] in
                 // Who is called can take one.
-                _ = take()
+                _ = take(tenant)
                 continuation.resume()
             }
         }
     }
 
-    /// Gives one back.
-    func giveBack() {
-        free += 1
+    /// Gives back one that the tenant has.
+    func giveBack(_ tenant: TenantID) {
+        room.change(by: -1, of: tenant)
         // On the next turn: who gives one back is in the middle of something.
         LoopActor.later { [self] in handOut() }
     }
@@ -69,7 +71,8 @@ final class WebhookSlots {
     }
 
     private func next() -> (@LoopActor () -> Void)? {
-        guard let tenant = tenants.popFirst() else { return nil }
+        guard let index = tenants.firstIndex(where: { room.admits(1, of: $0) }) else { return nil }
+        let tenant = tenants.remove(at: index)
         let call = waiting[tenant]?.popFirst()
         if waiting[tenant]?.isEmpty ?? true {
             waiting[tenant] = nil

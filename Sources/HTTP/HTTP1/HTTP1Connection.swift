@@ -151,8 +151,8 @@ final class HTTP1Connection: ClientConnection {
 
     // MARK: Requests
 
-    /// Reads and answers requests while there are any and the kernel takes their answers: one answer
-    /// at most waits here.
+    /// Reads and answers requests while there are any and the kernel takes their answers: at most
+    /// one answer waits here.
     private func proceed() {
         guard !isProceeding else { return }
         isProceeding = true

@@ -6,8 +6,9 @@ internal import Loop
 /// what the client does not take of an answer waits here.
 @LoopActor
 final class HTTP2Stream: HTTPStream {
-    /// Bytes of answers that may wait for any client, however much waits for others.
-    private static let heldInAnyCase = 1 << 20
+    /// While less waits for a client, one answer more may, however much waits for others: in sum no
+    /// more for all connections that there may be than all may have.
+    private static let heldInAnyCase = 16 << 10
 
     let id: Int32
     private(set) lazy var runner = RequestRunner(server: server, context: context, stream: self)
@@ -143,7 +144,7 @@ final class HTTP2Stream: HTTPStream {
     }
 
     /// Whether one more answer may wait: where much waits at the server, none of those does whose
-    /// clients let much wait already. A node's connection has many clients.
+    /// clients let others wait already. A node's connection has many clients.
     private func mayHold(of connection: HTTP2Connection) -> Bool {
         server.load.heldBytes < server.limits.heldAnswers
             || connection.budget.heldBytes(for: runner.client) < HTTP2Stream.heldInAnyCase

@@ -72,11 +72,3 @@ struct StreamBudget {
     /// A stream is over whose window had grown by so many bytes.
     mutating func returnWindow(_ count: Int) { windowGrowth -= count }
 }
-
-/// What the streams of all connections of HTTP/2 take together.
-struct StreamLoad {
-    /// Bytes of whole answers that wait for their clients.
-    var heldBytes = 0
-    /// Requests that share their connection with others, and may each have a file open.
-    var streamsRunning = 0
-}

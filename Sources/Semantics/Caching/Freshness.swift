@@ -10,8 +10,10 @@ extension StoredResponse {
         let apparentAge = max(0, responseTime.httpDate.secondsSince1970 - date.secondsSince1970)
         let responseDelay = responseTime.milliseconds(since: requestTime)
         let correctedAge = ageValue * 1000 + responseDelay
-        // A clock that was set back makes nothing younger than it was on arrival.
-        let residentTime = now.milliseconds(since: responseTime)
+        // A clock that was set back does not tell how long it has been here: it may be as old as
+        // the clock is wrong.
+        let residentTime = max(
+            now.milliseconds(since: responseTime), responseTime.milliseconds(since: now))
         return max(apparentAge * 1000, correctedAge) + residentTime
     }
 

@@ -99,6 +99,12 @@ public struct StoredResponse: Equatable, Sendable {
             && selecting.match(request.headers)
     }
 
+    /// Whether this one, which is there, is more recent than another that comes now: it has come
+    /// since that was asked for, and was made later.
+    public func hasOvertaken(_ other: StoredResponse) -> Bool {
+        responseTime > other.requestTime && date > other.date
+    }
+
     /// Reads what its use asks about with every request, and dates cost the most to read.
     private mutating func readTimes() {
         let received = responseTime.httpDate
