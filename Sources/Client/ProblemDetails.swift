@@ -26,12 +26,16 @@ public struct ProblemDetails: Equatable, Sendable {
         let problem = ProblemDetails(status: status, body: exchange.refusal)
         // So do servers answer, Ferry among them, that are asked in clear at a port for TLS.
         let isForTLS = status == 400 && problem.code == nil && gateway.isClearHTTP
-        self =
-            isForTLS
-            ? ProblemDetails(
-                status: status, code: nil,
-                detail: "this may be an https port: write https:// in place of http://")
-            : problem
+        let isNoFerry = [404, 405, 501].contains(status) && problem.code == nil
+        let detail: String? =
+            if isForTLS {
+                "this may be an https port: write https:// in place of http://"
+            } else if isNoFerry {
+                "what answers at \(gateway) is no Ferry gateway: is the port right?"
+            } else {
+                nil
+            }
+        self = detail.map { ProblemDetails(status: status, code: nil, detail: $0) } ?? problem
     }
 
     /// What an answer of 400 or more says; whatever its body is.

@@ -214,7 +214,7 @@ final class Wire {
 
     /// Sends three runs of bytes in one system call.
     ///
-    /// With a document, whose bytes the second one is and nothing is behind it, what the kernel does
+    /// With a document, whose bytes the second one is, and nothing behind it, what the kernel does
     /// not take of it waits in its own room, which many wires may share.
     func send(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer,

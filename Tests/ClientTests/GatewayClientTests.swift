@@ -32,13 +32,16 @@ struct GatewayClientTests {
         }
     }
 
-    @Test func `who asks an https port in clear is told so`() async throws {
+    @Test func `who asks an https port in clear, or another server, is told so`() async throws {
         let gateway = try FakeGateway()
         gateway.origin.on("/v1/gateway", .fixed(400, [:], "This is an https port."))
         gateway.origin.on("/v1/usage", .fixed(400, [:], #"{"code":"invalid-value"}"#))
+        gateway.origin.on("/v1/none", .fixed(404, [:], "<h1>Not found</h1>"))
+        let address = try gateway.client().gateway.address
         for (path, words) in [
             ("gateway", "this may be an https port: write https:// in place of http:// (400)"),
             ("usage", "the gateway refused (invalid-value, 400)"),
+            ("none", "what answers at \(address) is no Ferry gateway: is the port right? (404)"),
         ] {
             await #expect {
                 try await onThread { () throws(ClientError) in

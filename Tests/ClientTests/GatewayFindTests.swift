@@ -186,7 +186,11 @@ struct GatewayFindTests {
         let own = try RemoteGateway.find(
             option: "http://127.0.0.1:8080/", tokenFile: nil, environment: environment)
         #expect(own.token == "left")
-        for other in ["http://127.0.0.1:8081", "http://localhost:8080", "https://127.0.0.1:8080"] {
+        // By its name another program could be found that listens at [::1].
+        let named = try RemoteGateway.find(
+            option: "http://localhost:8080", tokenFile: nil, environment: environment)
+        #expect(named.token == "left" && named.address == own.address)
+        for other in ["http://127.0.0.1:8081", "http://localhost:8081", "https://localhost:8080"] {
             #expect(throws: ClientError.self) {
                 try RemoteGateway.find(option: other, tokenFile: nil, environment: environment)
             }

@@ -196,13 +196,15 @@ extension ResumptionTests {
 
     @Test func `of a task that somebody has deleted nothing is left`() async throws {
         gateway.onEvents { [size] exchange in
-            guard exchange.request.attempt == 1 else { return try exchange.answer(404) }
+            guard exchange.request.attempt == 1 else {
+                return try exchange.answer(404, [:], #"{"code":"not-found"}"#)
+            }
             try exchange.openStream()
             try exchange.response(length: size)
             exchange.reset()
         }
         gateway.onContent { $0.reset() }
-        let problem = ProblemDetails(status: 404, code: nil, detail: "")
+        let problem = ProblemDetails(status: 404, code: "not-found", detail: "")
         await #expect(throws: ClientError.refused(problem)) { try await bench.get() }
         #expect(try folder.contents() == [])
     }

@@ -53,6 +53,16 @@ struct TaskProgressTests {
         #expect(progress.note == nil && progress.moved == (5, 10))
     }
 
+    @Test func `bytes that are told late do not end a wait for room`() {
+        var progress = TaskProgress()
+        _ = progress.apply(event("task.didChange", #""changes":{"waitingFor":"room"}"#))
+        _ = progress.apply(event("download.didWriteData", #""totalBytesWritten":5"#))
+        #expect(progress.note?.hasPrefix("waiting for room") == true && progress.received == 5)
+        _ = progress.apply(event("task.didChange", #""changes":{"waitingFor":null}"#))
+        _ = progress.apply(event("download.didWriteData", #""totalBytesWritten":6"#))
+        #expect(progress.note == nil)
+    }
+
     private static let at = #""at":"2026-11-21T07:00:00.000Z""#
     private static let now: Int64 = 1_795_244_400_000
 

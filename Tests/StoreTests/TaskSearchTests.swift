@@ -198,6 +198,28 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `a page of large tasks ends early, and says how far it has come`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            for _ in 0..<300 {
+                var options = TaskOptions()
+                options.metadata = ["note": String(repeating: "x", count: 100_000)]
+                batch.createdTasks.append(world.makeTask(in: session, options: options))
+            }
+            try await store.commit(batch)
+            let query = TaskQuery(tenant: World.alice, limit: 300)
+            let first = try await store.tasks(query)
+            #expect((80..<200).contains(first.tasks.count))
+            #expect(first.searchedThrough == first.tasks.last?.id)
+            #expect(try await all(query, in: store) == batch.createdTasks.map(\.id))
+        }
+    }
+
     @Test func `a search by metadata, failure or state is a range of an index`() async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)

@@ -2,8 +2,8 @@ internal import Glibc
 internal import JSON
 internal import Synchronization
 
-/// What a command for several files has brought, so that the same command, should this one be
-/// interrupted or fail for one of them, does not take them for somebody else's.
+/// What a command for several files has brought, so that another command for the same files,
+/// should this one be interrupted or fail for one of them, does not take them for somebody else's.
 ///
 /// A file of this user alone in `unfinished` of the `StateFolder`, with a line of JSON for each;
 /// it goes away with the command that has brought all. Any thread may use it.
@@ -23,13 +23,14 @@ public final class FinishedDownloads: Sendable {
     /// How long the file of a command is kept that is never given again, in seconds.
     private static let lifetime = 30 * 86_400
 
-    /// What the command of these words, given in `folder`, has brought before; nil where there is
-    /// no place to keep it. Secrets in the words do not count. Blocks.
-    public init?(of words: [String], in folder: String, environment: [String: String]) {
+    /// What a command for these files, given in `folder`, has brought before; nil where there is no
+    /// place to keep it. How they are fetched, and in which order, does not count. Blocks.
+    public init?(of orders: [DownloadOrder], in folder: String, environment: [String: String]) {
         guard let state = try? StateFolder.made(environment) else { return nil }
         let place = state + "/unfinished"
         guard (try? LocalFile.makeFolder(place)) != nil else { return nil }
-        let key = folder + "\n" + CommandText.text(words)
+        let files = orders.map { "\($0.url)\n\($0.output ?? "")\n\($0.replacesFile)" }.sorted()
+        let key = ([folder] + files).joined(separator: "\n")
         self.folder = folder
         path = "\(place)/\(FinishedDownloads.hash(key))"
         FinishedDownloads.sweep(place)

@@ -57,6 +57,17 @@ public enum GatewayAddress: Hashable, Sendable {
         return "\(scheme)://\(host.lowercased()):\(port)"
     }
 
+    /// Whether this is another address, or a name of it: `localhost` is that of this machine.
+    func leads(to other: GatewayAddress) -> Bool {
+        if self == other { return true }
+        guard case .web(let name) = self, case .web(let origin) = other,
+            name.contains("://localhost:")
+        else { return false }
+        return ["127.0.0.1", "[::1]"].contains {
+            name.replacing("://localhost:", with: "://\($0):") == origin
+        }
+    }
+
     /// Whether TLS is spoken there.
     var isSecure: Bool { origin.hasPrefix("https:") }
 

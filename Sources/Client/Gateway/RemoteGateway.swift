@@ -40,15 +40,18 @@ public struct RemoteGateway: Equatable, Sendable {
         var token = try givenToken(tokenFile, environment)
         let address: GatewayAddress
         if let named {
-            address = try GatewayAddress(parsing: named)
+            let given = try GatewayAddress(parsing: named)
             // The address is known: a spoilt file that is not needed is no reason to fail.
             let left = (try? DiscoveryFile.all(environment: environment)) ?? []
-            if let own = left.first(where: {
-                (try? GatewayAddress(parsing: $0.gateway)) == address
-            }) {
+            let found = left.lazy.compactMap { own in
+                (try? GatewayAddress(parsing: own.gateway)).map { (own, $0) }
+            }.first { given.leads(to: $0.1) }
+            if let (own, _) = found {
                 if token == nil { token = try checked(own.token) }
                 trust.publicKey = own.publicKey
             }
+            // The one that it was left for: by name, another program could be found.
+            address = found?.1 ?? given
         } else {
             guard let left = try DiscoveryFile.read(environment: environment) else {
                 throw .noGateway

@@ -113,6 +113,12 @@ public struct TaskProgress: Equatable, Sendable {
         return apply(event.name, data)
     }
 
+    /// Bytes move; but what had come before the disk was full may be told after that.
+    private mutating func noteBytes() {
+        if case .waits(let wait) = activity, wait.kind == "room" { return }
+        activity = .moves
+    }
+
     /// Takes the next event of the task, its data read already.
     mutating func apply(_ name: String, _ data: JSONValue) -> Demand {
         if let task = data["task"]?.string { id = task }
@@ -124,11 +130,11 @@ public struct TaskProgress: Equatable, Sendable {
         case "task.didReceiveResponse":
             take(response: data["response"], isQuestion: data["decision"]?["id"] != nil)
         case "download.didWriteData":
-            activity = .moves
+            noteBytes()
             received = data["totalBytesWritten"]?.int64 ?? received
             expected = data["totalBytesExpectedToWrite"]?.int64 ?? expected
         case "task.didReceiveData":
-            activity = .moves
+            noteBytes()
             if let offset = data["offset"]?.int64, let length = data["length"]?.int64 {
                 received = max(received, offset &+ length)
             }

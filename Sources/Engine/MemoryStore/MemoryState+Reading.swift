@@ -18,6 +18,7 @@ extension MemoryState {
     private func page(_ kept: Kept, _ query: TaskQuery) -> TaskPage {
         var page = TaskPage()
         var looks = 0
+        var bulk = 0
         for id in query.order.elements(of: kept.tasks, behind: query.after) {
             guard page.tasks.count < query.limit else { break }
             looks += 1
@@ -26,8 +27,10 @@ extension MemoryState {
                 query.filter.fits(task)
             {
                 page.tasks.append(task)
+                bulk += task.bulk
             }
-            if looks == MemoryState.searchLength, page.tasks.count < query.limit {
+            let isOver = looks == MemoryState.searchLength || bulk >= TaskPage.bulkLimit
+            if isOver, page.tasks.count < query.limit {
                 page.searchedThrough = id
                 break
             }

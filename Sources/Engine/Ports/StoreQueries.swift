@@ -50,6 +50,10 @@ public struct TaskPage: Equatable, Sendable {
     /// goes on behind this task. Nil where there are as many, and at the end.
     public var searchedThrough: TaskID?
 
+    /// Bytes of `TaskRecord.bulk` behind which a search ends: the tasks are all in memory at once,
+    /// and what is shown of them.
+    public static let bulkLimit = 8 << 20
+
     /// A page from its parts.
     public init(
         _ tasks: [TaskRecord] = [], damaged: [TaskID] = [], searchedThrough: TaskID? = nil

@@ -88,12 +88,13 @@ public final class EventService {
     /// The tasks that are outstanding now: what a reset tells.
     public func outstandingTasks(
         of stream: EventStreamKey, of tenant: TenantID, limit: Int
-    ) async throws(GatewayError) -> [TaskView] {
+    ) async throws(GatewayError) -> TaskList {
         switch stream {
-        case .task(let task, _): [try await tasks.read(task, tenant)]
+        case .task(let task, _):
+            TaskList(views: [try await tasks.read(task, tenant)], damaged: [], next: nil)
         case .session(let session):
-            try await tasks.list(TaskQuery(tenant: tenant, session: session, limit: limit)).views
-        case .tenant: try await tasks.list(TaskQuery(tenant: tenant, limit: limit)).views
+            try await tasks.list(TaskQuery(tenant: tenant, session: session, limit: limit))
+        case .tenant: try await tasks.list(TaskQuery(tenant: tenant, limit: limit))
         }
     }
 

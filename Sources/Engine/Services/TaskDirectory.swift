@@ -119,7 +119,8 @@ final class TaskDirectory {
             page.damaged += found.damaged
             page.searchedThrough = found.searchedThrough
             guard let through = found.searchedThrough,
-                services.clock.uptime - begin < TaskDirectory.searchTime
+                services.clock.uptime - begin < TaskDirectory.searchTime,
+                page.tasks.reduce(0, { $0 + $1.bulk }) < TaskPage.bulkLimit
             else { return page }
             rest.after = through
             rest.limit = query.limit - page.tasks.count
@@ -439,33 +440,4 @@ extension TaskRecord {
         response = response ?? newest.response
         currentRequest = newest.currentRequest
     }
-
-    /// The bytes that strangers decide about: what was asked for, the response's headers, and the
-    /// metadata.
-    var bulk: Int {
-        requestBulk + (response?.headers.byteCount ?? 0) + options.metadata.byteCount
-    }
-
-    /// Those of them that stay the same: the request's URL, headers and body, and the mirrors.
-    fileprivate var requestBulk: Int { originalRequest.bulk + options.mirrors.bulk }
-}
-
-extension TaskSpec {
-    /// Bytes that the request takes in memory while its task is not at rest.
-    var requestBulk: Int { request.bulk + options.mirrors.bulk }
-}
-
-extension RequestRecord {
-    fileprivate var bulk: Int {
-        url.string.utf8.count + headers.byteCount + (body?.bytesInMemory ?? 0)
-    }
-}
-
-extension [WebURL] {
-    fileprivate var bulk: Int { reduce(0) { $0 + $1.string.utf8.count } }
-}
-
-extension [String: String] {
-    /// The bytes of all names and texts.
-    fileprivate var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
 }

@@ -15,6 +15,8 @@ struct TaskReader {
     private static let searchLength = 4096
     /// How many of them it asks for at a time.
     private static let stepLength = 1024
+    /// How many tasks are read at a time, which may be large.
+    private static let readLength = 128
 
     let connection: Connection
     let sealer: any Sealer
@@ -63,7 +65,8 @@ struct TaskReader {
         var looks = 0
         while true {
             rest.limit =
-                query.filter.isEmpty ? query.limit - page.tasks.count : Self.stepLength
+                query.filter.isEmpty
+                ? min(query.limit - page.tasks.count, Self.readLength) : Self.stepLength
             let ids = try index.ids(rest)
             try add(ids, to: &page, query)
             looks += ids.count
@@ -71,7 +74,9 @@ struct TaskReader {
                 !query.isOver(at: last)
             else { return page }
             rest.after = last
-            if looks >= Self.searchLength {
+            if looks >= Self.searchLength
+                || page.tasks.reduce(0, { $0 + $1.bulk }) >= TaskPage.bulkLimit
+            {
                 page.searchedThrough = last
                 return page
             }

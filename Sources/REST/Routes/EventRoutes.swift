@@ -107,20 +107,20 @@ extension Service {
                 "reason": .name(expired ? "expired" : "unknown"),
                 "request": .name(call.request.id),
             ])
-        let views = try await gateway.events.outstandingTasks(
-            of: stream, of: call.tenant, limit: Service.snapshotLimit + 1)
-        let tasks = JSONList("tasks", views.prefix(Service.snapshotLimit)) { [gateway] view, json in
+        let outstanding = try await gateway.events.outstandingTasks(
+            of: stream, of: call.tenant, limit: Service.snapshotLimit)
+        let tasks = JSONList("tasks", outstanding.views) { [gateway] view, json in
             view.write(
                 to: &json, sharedSession: gateway.sessions.isShared(view.record.session),
                 hidesCookieValues: true)
         }
         let data = await JSONList.object(
-            [tasks], capacity: 1024 * views.count + 64,
+            [tasks], capacity: 1024 * outstanding.views.count + 64,
             first: {
                 $0.member("event", "reset")
                 $0.member("reason", expired ? "expired" : "unknown")
             },
-            last: { $0.member("truncated", views.count > Service.snapshotLimit) })
+            last: { $0.member("truncated", outstanding.next != nil) })
         var bytes: [UInt8] = []
         EncodedEvent.format(
             id: stream.identifier(of: newest), name: "reset", data: data, onto: &bytes)

@@ -22,6 +22,7 @@ struct TaskPageReader {
         var page = TaskPage()
         var rest = query
         var looks = 0
+        var bulk = 0
         while true {
             rest.limit = search == nil ? query.limit - page.tasks.count : Self.stepLength
             let ids = try TaskIndex(database: database).ids(rest)
@@ -29,7 +30,13 @@ struct TaskPageReader {
                 guard page.tasks.count < query.limit else { return page }
                 do {
                     guard try search?.finds(id) ?? true else { continue }
-                    if let task = try tasks.task(id, of: query.tenant) { page.tasks.append(task) }
+                    guard let task = try tasks.task(id, of: query.tenant) else { continue }
+                    page.tasks.append(task)
+                    bulk += task.bulk
+                    if bulk >= TaskPage.bulkLimit, page.tasks.count < query.limit {
+                        page.searchedThrough = id
+                        return page
+                    }
                 } catch {
                     guard case .damaged(let words) = StoreError(error) else { throw error }
                     Log.damage(of: "task", id.rawValue, words)

@@ -191,7 +191,7 @@ extension Get {
                     isOne && onComplete == nil || !continues
                     ? nil
                     : FinishedDownloads(
-                        of: Array(CommandLine.arguments.dropFirst()),
+                        of: orders,
                         in: FileManager.default.currentDirectoryPath,
                         environment: CommandLineIO.environment)
                 let batch = DownloadBatch(
