@@ -70,8 +70,7 @@ extension CommitQueue {
     func acknowledged(
         _ created: [Int64], under ticket: CreationTicket?
     ) async throws(GatewayError) {
-        // Where nothing was created, nothing can be created twice.
-        guard let ticket, !created.isEmpty else {
+        guard let ticket else {
             try await acknowledged()
             return
         }
