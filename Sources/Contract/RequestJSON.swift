@@ -40,7 +40,7 @@ extension BodyRecord {
 extension TaskRecord {
     /// S-39: which body was asked for last, 0 before the first; nil for a task that streams none.
     package var shownBodyGeneration: Int? {
-        let streams = originalRequest.body?.isStream == true || bodyGeneration > 0
-        return streams ? bodyGeneration : nil
+        let streams = self.originalRequest.body?.isStream == true || self.bodyGeneration > 0
+        return streams ? self.bodyGeneration : nil
     }
 }

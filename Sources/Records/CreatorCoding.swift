@@ -13,8 +13,8 @@ extension TaskRecord {
     }
 
     package func writeCreator(to writer: inout RecordWriter) {
-        if !requestID.isEmpty { writer.put(Field.requestID, requestID) }
-        guard let trace = traceContext else { return }
+        if !self.requestID.isEmpty { writer.put(Field.requestID, self.requestID) }
+        guard let trace = self.traceContext else { return }
         writer.put(Field.traceID, trace.traceID)
         writer.put(Field.parentID, trace.parentID)
         writer.put(Field.traceFlags, Int(trace.flags))
@@ -28,7 +28,7 @@ extension TaskRecord {
         var state: String?
         while let field = try reader.next() {
             switch field {
-            case Field.requestID: requestID = try reader.string()
+            case Field.requestID: self.requestID = try reader.string()
             case Field.traceID: traceID = try reader.string()
             case Field.parentID: parentID = try reader.string()
             case Field.traceFlags: flags = try reader.int()
@@ -37,7 +37,7 @@ extension TaskRecord {
             }
         }
         guard !traceID.isEmpty else { return }
-        traceContext = TraceContext(
+        self.traceContext = TraceContext(
             traceID: traceID, parentID: parentID, flags: UInt8(truncatingIfNeeded: flags),
             state: state)
     }

@@ -334,8 +334,8 @@ extension TaskOutcome {
 
 extension TaskRecord {
     /// What `countOfBytesExpectedToSend` is at first.
-    fileprivate var initialCountToSend: Int64 { originalRequest.body?.length ?? 0 }
+    fileprivate var initialCountToSend: Int64 { self.originalRequest.body?.length ?? 0 }
 
     /// What `suspendCount` is unless something else is stored.
-    package var usualSuspendCount: Int { state == .suspended ? 1 : 0 }
+    package var usualSuspendCount: Int { self.state == .suspended ? 1 : 0 }
 }

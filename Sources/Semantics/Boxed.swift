@@ -1,6 +1,7 @@
 /// A value that lies apart, so that what it is part of is copied at the cost of one reference.
 ///
-/// For large values that are copied often and change seldom: each change makes a new box.
+/// For large values that are copied often and change seldom: a change of what somebody else has,
+/// too, makes a new box.
 @propertyWrapper
 public struct Boxed<Value: Equatable & Sendable>: Equatable, Sendable {
     @usableFromInline var box: Box<Value>
@@ -13,6 +14,10 @@ public struct Boxed<Value: Equatable & Sendable>: Equatable, Sendable {
     @inlinable public var wrappedValue: Value {
         get { box.value }
         set { box = Box(newValue) }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
     }
 
     /// Whether both are the same box, or have equal values.
@@ -44,10 +49,10 @@ public struct BoxedIfAny<Value: Equatable & Sendable>: Equatable, Sendable {
     }
 }
 
-/// What a `Boxed` value lies in.
+/// What a `Boxed` value lies in. It changes only while nobody else has the box.
 @usableFromInline
-final class Box<Value: Sendable>: Sendable {
-    @usableFromInline let value: Value
+final class Box<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline var value: Value
 
     @usableFromInline
     init(_ value: Value) { self.value = value }

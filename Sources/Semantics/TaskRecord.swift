@@ -214,10 +214,41 @@ public struct TaskOptions: Equatable, Sendable {
     public init() {}
 }
 
-/// A task as it is kept: everything that is shown, and what a restart needs.
+/// A task as it is kept: everything that is shown, and what a restart needs. Its members are those
+/// of `TaskFields`.
 ///
-/// It is copied at every step of a task's life, so what is large lies in boxes.
+/// It is copied at every step of a task's life, which costs one reference: all of it lies in a box.
+@dynamicMemberLookup
 public struct TaskRecord: Equatable, Sendable {
+    @usableFromInline var fields: Boxed<TaskFields>
+
+    /// A task that has just been created: suspended, nothing sent.
+    public init(
+        id: TaskID, tenant: TenantID, session: SessionID, number: Int, type: TaskType,
+        options: TaskOptions, request: RequestRecord, createdAt: Timestamp
+    ) {
+        fields = Boxed(
+            wrappedValue: TaskFields(
+                id: id, tenant: tenant, session: session, number: number, type: type,
+                options: options, request: request, createdAt: createdAt))
+    }
+
+    /// What of the task stays as it is.
+    @inlinable
+    public subscript<Value>(dynamicMember path: KeyPath<TaskFields, Value>) -> Value {
+        fields.box.value[keyPath: path]
+    }
+
+    /// What of the task may change.
+    @inlinable
+    public subscript<Value>(dynamicMember path: WritableKeyPath<TaskFields, Value>) -> Value {
+        get { fields.box.value[keyPath: path] }
+        _modify { yield &fields.wrappedValue[keyPath: path] }
+    }
+}
+
+/// What a task's record has.
+public struct TaskFields: Equatable, Sendable {
     /// Unique in the gateway, and in the order of creation.
     public let id: TaskID
     /// Whom the task belongs to; for other tenants it does not exist.
@@ -302,8 +333,7 @@ public struct TaskRecord: Equatable, Sendable {
     /// S-47: grows by one transaction with each exchange.
     public var metrics: TaskMetrics
 
-    /// A task that has just been created: suspended, nothing sent.
-    public init(
+    init(
         id: TaskID, tenant: TenantID, session: SessionID, number: Int, type: TaskType,
         options: TaskOptions, request: RequestRecord, createdAt: Timestamp
     ) {
@@ -333,25 +363,30 @@ public struct TaskRecord: Equatable, Sendable {
         self.dialogue = TaskDialogue()
         self.metrics = TaskMetrics()
     }
+}
 
+extension TaskRecord {
     /// Where the file of a completed task has been saved.
     public var savedPlace: SavedPlace? {
-        guard let saved, let destination = options.destination else { return nil }
+        guard let saved = self.saved, let destination = self.options.destination else { return nil }
         return SavedPlace(folder: destination.folder, path: saved.path)
     }
 
     /// Whether the content is whole and in its place, but the task has not completed: it is being
     /// saved in a folder, the delegate is asked whether it may be cached, or the task is suspended.
-    public var isContentKept: Bool { content.map { !$0.isPart } == true && state != .completed }
+    public var isContentKept: Bool {
+        self.content.map { !$0.isPart } == true && self.state != .completed
+    }
 
     /// Whether the content is whole, and on its way into the folder of the destination.
-    public var isBeingSaved: Bool { saved != nil && isContentKept }
+    public var isBeingSaved: Bool { self.saved != nil && isContentKept }
 
     /// S-42: 0…1, or nil while the size is unknown.
     public var progress: Double? {
-        guard countOfBytesExpectedToReceive > 0 else {
-            return state == .completed && error == nil ? 1 : nil
+        guard self.countOfBytesExpectedToReceive > 0 else {
+            return self.state == .completed && self.error == nil ? 1 : nil
         }
-        return min(1, Double(countOfBytesReceived) / Double(countOfBytesExpectedToReceive))
+        return min(
+            1, Double(self.countOfBytesReceived) / Double(self.countOfBytesExpectedToReceive))
     }
 }

@@ -405,6 +405,7 @@ private struct FirstSchemaHistory {
 extension TaskRecord {
     /// Whether a start reads the task.
     fileprivate var isActive: Bool {
-        state == .running || state == .canceling || (state == .suspended && hasLiveAttempt)
+        self.state == .running || self.state == .canceling
+            || (self.state == .suspended && self.hasLiveAttempt)
     }
 }

@@ -222,7 +222,7 @@ extension TaskRecord {
         var task = self
         task.state = .completed
         task.suspendCount = 0
-        task.startedAt = createdAt
+        task.startedAt = self.createdAt
         task.completedAt = instant
         task.keptSince = KeptTime(milliseconds: instant.milliseconds)
         task.hasLiveAttempt = false

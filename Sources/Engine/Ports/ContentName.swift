@@ -59,5 +59,5 @@ extension StagedFile {
 
 extension TaskRecord {
     /// By what the content of a task is found, where that is in a file.
-    var contentName: ContentName { .task(id, in: content?.series) }
+    var contentName: ContentName { .task(self.id, in: self.content?.series) }
 }

@@ -4,11 +4,11 @@ extension TaskRecord {
     /// The bytes that strangers decide about: what was asked for, the response's headers, and the
     /// metadata.
     public var bulk: Int {
-        requestBulk + (response?.headers.byteCount ?? 0) + options.metadata.byteCount
+        requestBulk + (self.response?.headers.byteCount ?? 0) + self.options.metadata.byteCount
     }
 
     /// Those of them that stay the same: the request's URL, headers and body, and the mirrors.
-    var requestBulk: Int { originalRequest.bulk + options.mirrors.bulk }
+    var requestBulk: Int { self.originalRequest.bulk + self.options.mirrors.bulk }
 }
 
 extension TaskSpec {

@@ -433,11 +433,11 @@ extension TaskView {
 extension TaskRecord {
     /// What is no promise: nobody misses it who has seen it before a crash.
     fileprivate mutating func takeFigures(of newest: TaskRecord) {
-        countOfBytesReceived = newest.countOfBytesReceived
-        countOfBytesExpectedToReceive = newest.countOfBytesExpectedToReceive
-        countOfBytesSent = newest.countOfBytesSent
-        countOfBytesExpectedToSend = newest.countOfBytesExpectedToSend
-        response = response ?? newest.response
-        currentRequest = newest.currentRequest
+        self.countOfBytesReceived = newest.countOfBytesReceived
+        self.countOfBytesExpectedToReceive = newest.countOfBytesExpectedToReceive
+        self.countOfBytesSent = newest.countOfBytesSent
+        self.countOfBytesExpectedToSend = newest.countOfBytesExpectedToSend
+        self.response = self.response ?? newest.response
+        self.currentRequest = newest.currentRequest
     }
 }

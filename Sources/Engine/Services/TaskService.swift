@@ -55,7 +55,7 @@ public final class TaskService {
         let bulk = specs.reduce(0) { $0 + ($1.resume ? $1.requestBulk : 0) }
         guard directory.requests.admits(bulk, of: tenant) else { throw .requestsFull }
         let created = specs.map { create($0, in: session) }
-        try await session.commits.acknowledged(created.map(\.id.rawValue), under: ticket)
+        try await session.commits.acknowledged(created.map { $0.id.rawValue }, under: ticket)
         var views: [TaskView] = []
         for task in created { views.append(try await directory.shown(task.id, tenant)) }
         return views
@@ -427,23 +427,23 @@ extension TaskService: TaskOwner {
 extension TaskRecord {
     /// Goes on with what another task has begun.
     fileprivate mutating func takeOver(_ old: TaskRecord) {
-        requestID = old.requestID
-        traceContext = old.traceContext
-        currentRequest = old.currentRequest
-        state = old.state
-        suspendCount = old.suspendCount
-        hasLiveAttempt = old.hasLiveAttempt
-        startedAt = old.startedAt
-        isDiscretionary = old.isDiscretionary
-        response = old.response
-        countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
-        countOfBytesSent = old.countOfBytesSent
-        countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
-        retryCount = old.retryCount
-        mirrorCount = old.mirrorCount
-        redirectsBefore = old.redirectsBefore
-        bodyGeneration = old.bodyGeneration
-        metrics = old.metrics
-        dialogue = old.dialogue
+        self.requestID = old.requestID
+        self.traceContext = old.traceContext
+        self.currentRequest = old.currentRequest
+        self.state = old.state
+        self.suspendCount = old.suspendCount
+        self.hasLiveAttempt = old.hasLiveAttempt
+        self.startedAt = old.startedAt
+        self.isDiscretionary = old.isDiscretionary
+        self.response = old.response
+        self.countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
+        self.countOfBytesSent = old.countOfBytesSent
+        self.countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
+        self.retryCount = old.retryCount
+        self.mirrorCount = old.mirrorCount
+        self.redirectsBefore = old.redirectsBefore
+        self.bodyGeneration = old.bodyGeneration
+        self.metrics = old.metrics
+        self.dialogue = old.dialogue
     }
 }

@@ -129,11 +129,13 @@ extension TaskRecord {
     /// that what it left behind at the border of an origin does not come back (S-69). So does a
     /// mirror.
     func headers(in session: SessionRecord) -> HeaderList {
-        guard metrics.redirectCount == 0, mirrorCount == 0 else { return currentRequest.headers }
+        guard self.metrics.redirectCount == 0, self.mirrorCount == 0 else {
+            return self.currentRequest.headers
+        }
         let additional = session.configuration.httpAdditionalHeaders
-        return currentRequest.headers.merging(
-            additional: currentRequest.isForMirror
-                ? additional.forAnotherOrigin(sensitive: currentRequest.sensitiveHeaders)
+        return self.currentRequest.headers.merging(
+            additional: self.currentRequest.isForMirror
+                ? additional.forAnotherOrigin(sensitive: self.currentRequest.sensitiveHeaders)
                 : additional)
     }
 }
@@ -160,11 +162,11 @@ extension TaskRecord {
     /// The request that leads to the source of what has come, for another task to go on with; nil
     /// where that is no GET of its own, such as the answer to a POST (S-34).
     var requestToResume: RequestRecord? {
-        var request = dialogue.replacementRequest ?? originalRequest
+        var request = self.dialogue.replacementRequest ?? self.originalRequest
         guard request.method == "GET", request.body == nil else { return nil }
-        guard mirrorCount > 0 else { return request }
-        guard mirrorCount <= options.mirrors.count else { return nil }
-        let mirror = options.mirrors[mirrorCount - 1]
+        guard self.mirrorCount > 0 else { return request }
+        guard self.mirrorCount <= self.options.mirrors.count else { return nil }
+        let mirror = self.options.mirrors[self.mirrorCount - 1]
         if mirror.origin != request.url.origin {
             request.headers = request.headers.forAnotherOrigin(
                 sensitive: request.sensitiveHeaders)

@@ -161,11 +161,11 @@ extension TaskRecord {
     /// - Returns: zero at the least.
     @LoopActor
     func resourceTimeLeft(of interval: Duration, by clock: KeptClock) -> Duration {
-        switch resourceTime {
+        switch self.resourceTime {
         case .left(let left): return left
         case .until(let end): return max(.zero, end.since(clock.now))
         case nil:
-            guard state == .running, let startedAt else { return interval }
+            guard self.state == .running, let startedAt = self.startedAt else { return interval }
             return max(.zero, interval - clock.now.since(clock.kept(at: startedAt)))
         }
     }

@@ -47,8 +47,8 @@ extension TaskRecord {
     /// The bytes that the gateway itself keeps of it while it rests: its content, or what has come
     /// of a download that is to go on.
     public var storedLength: Int64 {
-        guard state != .completed else { return content?.storedLength ?? 0 }
-        guard let checkpoint, checkpoint.part == id else { return 0 }
+        guard self.state != .completed else { return self.content?.storedLength ?? 0 }
+        guard let checkpoint = self.checkpoint, checkpoint.part == self.id else { return 0 }
         return checkpoint.point.receivedCount
     }
 }

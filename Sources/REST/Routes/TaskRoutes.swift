@@ -212,7 +212,7 @@ extension Service {
 extension TaskRecord {
     /// What another download can go on from, once this one has ended early (S-34).
     fileprivate var resumeData: String? {
-        guard case .string(let data) = error?.userInfo[TransferError.resumeDataKey] else {
+        guard case .string(let data) = self.error?.userInfo[TransferError.resumeDataKey] else {
             return nil
         }
         return data

@@ -20,12 +20,12 @@ extension TaskRecord {
             createdAt: Timestamp(milliseconds: row.int64(7)))
         try readCreator(RecordReader(row.bytes(9)))
         self.state = state
-        suspendCount = usualSuspendCount
-        hasLiveAttempt = row.bool(6)
-        startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
-        completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))
-        keptSince =
-            (row.int64OrNil(14) ?? completedAt?.milliseconds).map(KeptTime.init(milliseconds:))
+        self.suspendCount = usualSuspendCount
+        self.hasLiveAttempt = row.bool(6)
+        self.startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
+        self.completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))
+        self.keptSince =
+            (row.int64OrNil(14) ?? self.completedAt?.milliseconds).map(KeptTime.init(milliseconds:))
         if let status = row.bytesOrNil(12) {
             try TaskStatus.read(
                 clear: status,

@@ -41,7 +41,7 @@ extension TestGateway {
 
 extension TaskRecord {
     /// The gateway's member of `Cache-Status`.
-    var cacheStatus: String? { response?.headers.values(of: "Cache-Status").last }
+    var cacheStatus: String? { self.response?.headers.values(of: "Cache-Status").last }
     /// Where each transaction's content came from.
-    var fetchTypes: [ResourceFetchType] { metrics.transactions.map(\.resourceFetchType) }
+    var fetchTypes: [ResourceFetchType] { self.metrics.transactions.map(\.resourceFetchType) }
 }
