@@ -84,8 +84,11 @@ struct Ferry: AsyncParsableCommand {
         guard words.first == "help" else { return }
         var commands = configuration.groupedSubcommands.flatMap(\.subcommands)
         for word in words.dropFirst() where !word.hasPrefix("-") {
-            try CommandName.check(word, among: commands.map { $0._commandName } + ["help"])
-            let next = commands.first { $0._commandName == word }?.configuration.subcommands ?? []
+            let names = commands.map { [$0._commandName] + $0.configuration.aliases }
+            try CommandName.check(word, among: names.flatMap(\.self) + ["help"])
+            let next =
+                names.firstIndex { $0.contains(word) }
+                .map { commands[$0].configuration.subcommands } ?? []
             guard !next.isEmpty else { return }
             commands = next
         }

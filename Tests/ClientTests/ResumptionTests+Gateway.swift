@@ -138,7 +138,7 @@ extension ResumptionTests {
         _ = try await bench.get()
         try expectWholeFile(gateway.second)
         #expect(
-            bench.log.notes.contains("starting over: the gateway has forgotten the transfer"))
+            bench.log.notes.contains("starting over: this gateway does not know the transfer"))
     }
 
     @Test(arguments: [401, 403, 429, 500])

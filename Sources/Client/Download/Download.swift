@@ -170,7 +170,7 @@ public final class Download {
         } catch {
             guard case .refused(let problem) = error, problem.status == 404 else { throw error }
             if let data = target?.point?.resumeData { return try begin(.resumeData(data)) }
-            try startOver("the gateway has forgotten the transfer")
+            try startOver("this gateway does not know the transfer")
             return try begin(.anew)
         }
         guard let failure = task.failure else {

@@ -127,7 +127,8 @@ struct Cookies: ParsableCommand {
     /// `ferry cookies delete`.
     struct Delete: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete cookies of a session: those that agree with all options.")
+            abstract: "Delete cookies of a session: those that agree with all options.",
+            aliases: ["rm"])
 
         @OptionGroup var target: Target
 

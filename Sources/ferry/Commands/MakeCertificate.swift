@@ -99,8 +99,19 @@ struct MakeCertificate: ParsableCommand {
         let file = { ShellWord.quoted(folder.file($0)) }
         let place = first.isAddress && first.text.contains(":") ? "[\(first.text)]" : first.text
         let names = hosts.map(\.text).joined(separator: ", ")
+        let dropped = (former ?? []).map(\.text).filter { host in
+            !hosts.contains { $0.text == host }
+        }
+        var notes: [String] = []
+        if !dropped.isEmpty {
+            let all = (hosts.map(\.text) + dropped).joined(separator: " ")
+            notes = [
+                "It is for \(dropped.joined(separator: ", ")) no more. To have them all: ferry certificate \(all)"
+            ]
+        }
         return [
-            "\(former == nil ? "Made" : "Renewed"): a certificate for \(names), until \(day(pair)).",
+            "\(former == nil ? "Made" : "Renewed"): a certificate for \(names), until \(day(pair))."
+        ] + notes + [
             "",
             "The gateway serves with it, and takes a renewed one by itself:",
             "  ferry serve --host 0.0.0.0 --tls-certificate \(file("gateway.pem")) --tls-key \(file("gateway.key"))",

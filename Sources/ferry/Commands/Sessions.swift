@@ -69,7 +69,8 @@ struct Sessions: ParsableCommand {
     /// `ferry sessions create`.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a session and print its id.")
+            abstract: "Make a session and print its id.",
+            aliases: ["add"])
 
         @Flag(help: "Keep everything in memory; it is gone with the gateway.")
         var ephemeral = false

@@ -41,7 +41,8 @@ struct Tenants: ParsableCommand {
     /// `ferry tenants add`.
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a tenant; `ferry tokens add` makes a token for it.")
+            abstract: "Make a tenant; `ferry tokens add` makes a token for it.",
+            aliases: ["create"])
 
         @OptionGroup var target: Target
 
@@ -114,7 +115,8 @@ struct Tenants: ParsableCommand {
             discussion: """
                 Its tokens are void at once. If you interrupt this command, the gateway goes on \
                 deleting.
-                """)
+                """,
+            aliases: ["delete"])
 
         @OptionGroup var target: Target
 

@@ -47,7 +47,8 @@ struct Tokens: ParsableCommand {
     /// `ferry tokens add`.
     struct Add: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a token; print its id and the token, which is shown only now.")
+            abstract: "Make a token; print its id and the token, which is shown only now.",
+            aliases: ["create"])
 
         @Option(help: "Whose it is (default: default, the operator's own tenant).")
         var tenant = "default"
@@ -95,7 +96,8 @@ struct Tokens: ParsableCommand {
             discussion: """
                 One that is refused keeps none of the others from being revoked: it is named, and the \
                 exit status is that of the first one.
-                """)
+                """,
+            aliases: ["delete"])
 
         @Argument(help: "The tokens: tok_….")
         var tokens: [String]

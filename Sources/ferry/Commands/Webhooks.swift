@@ -44,7 +44,8 @@ struct Webhooks: ParsableCommand {
     /// `ferry webhooks create`.
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a webhook; print its id and its secret, which is shown only now.")
+            abstract: "Make a webhook; print its id and its secret, which is shown only now.",
+            aliases: ["add"])
 
         @Argument(help: "Where events are to be posted to.")
         var url: String
@@ -222,7 +223,8 @@ struct Webhooks: ParsableCommand {
     /// `ferry webhooks delete`.
     struct Delete: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End a webhook; what waits for it is not sent.")
+            abstract: "End a webhook; what waits for it is not sent.",
+            aliases: ["rm"])
 
         @OptionGroup var target: Target
 
