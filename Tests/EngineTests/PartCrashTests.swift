@@ -59,13 +59,10 @@ struct PartCrashTests {
         await next.gateway.start()
         let record = try await next.finished(task)
         #expect(record.error?.code == -997)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
+        let data = try #require(record.resumeData)
         let server = RangeServer(Self.bytes)
         server.serve(next.network)
-        let second = try await resume(data, in: session, of: next)
+        let second = try await next.resume(data, in: session)
         #expect(try await next.finished(second).error == nil)
         #expect(server.ranges.count == 1 && server.ranges[0] != nil)
         #expect(try await next.read(second) == Self.bytes)
@@ -80,21 +77,18 @@ struct PartCrashTests {
         server.cuts[0] = 1_000_000
         let first = try await harness.create(try harness.spec(.download), in: session)
         let record = try await harness.finished(first)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
+        let data = try #require(record.resumeData)
         await harness.quiet()
         harness.store.hold()
         let offered = harness.store.attemptCount
-        let lost = LoopActor.start { try? await resume(data, in: session, of: harness) }
+        let lost = LoopActor.start { try? await harness.resume(data, in: session) }
         try await eventually("the commit") { harness.store.attemptCount > offered }
         await harness.turn()
         let next = try await harness.crash()
         await next.gateway.start()
         await next.gateway.housekeeper.makeRound()
         server.serve(next.network)
-        let second = try await resume(data, in: session, of: next)
+        let second = try await next.resume(data, in: session)
         #expect(try await next.finished(second).error == nil)
         #expect(server.ranges == [nil, "bytes=1000000-"])
         #expect(try await next.read(second) == Self.bytes)
@@ -118,25 +112,10 @@ struct PartCrashTests {
         server.answer(try await harness.network.attempt(0), 0)
         let record = try await harness.finished(first)
         #expect(record.error?.code == -3003 && record.content == nil)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
-        let second = try await resume(data, in: session, of: harness)
+        let data = try #require(record.resumeData)
+        let second = try await harness.resume(data, in: session)
         #expect(try await harness.finished(second).error == nil)
         #expect(try await harness.read(second) == Self.bytes)
         #expect(server.ranges.count <= 2 && server.ranges.dropFirst().allSatisfy { $0 != nil })
-    }
-
-    @LoopActor
-    private func resume(
-        _ data: String, in session: SessionID, of harness: TestGateway
-    ) async throws -> TaskID {
-        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-            in: data, of: harness.tenant)
-        return try await harness.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: session)
     }
 }

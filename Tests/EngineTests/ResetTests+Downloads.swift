@@ -82,19 +82,11 @@ extension ResetTests {
         try await scene.harness.call(call, scene.session)
         scene.harness = try await scene.harness.restarted()
         let harness = scene.harness
-        let error = try await harness.recorder.end(of: scene.task)
-        #expect(error?.code == -997)
-        guard case .string(let data)? = error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
-        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-            in: data, of: harness.tenant)
+        let record = try await harness.finished(scene.task)
+        #expect(record.error?.code == -997)
+        let data = try #require(record.resumeData)
         scene.server.serve(harness.network)
-        let second = try await harness.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: scene.session)
+        let second = try await harness.resume(data, in: scene.session)
         try await scene.expectWhole(second)
         #expect(scene.server.ranges == ["bytes=\(received)-"])
     }
@@ -155,16 +147,8 @@ extension ResetTests {
         for attempt in others + [first] { attempt.end(.url(.networkConnectionLost)) }
         let record = try await harness.finished(task)
         #expect(record.error?.code == -1005)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
-        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-            in: data, of: harness.tenant)
-        let second = try await harness.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: session)
+        let data = try #require(record.resumeData)
+        let second = try await harness.resume(data, in: session)
         #expect(try await harness.finished(second).error == nil)
         #expect(try await harness.read(second) == server.bytes)
         #expect(harness.network.pools.map(\.isClosed) == [true, false])

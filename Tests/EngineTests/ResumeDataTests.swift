@@ -32,27 +32,15 @@ struct ResumeDataTests {
         /// What the failed task's error has for another one.
         func resumeData(of task: TaskID) async throws -> String {
             let record = try await harness.finished(task)
-            guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey]
-            else {
-                throw NoData()
-            }
-            return data
+            return try #require(record.resumeData)
         }
 
         func resume(
             _ data: String, _ change: (inout TaskOptions) -> Void = { _ in }
         ) async throws -> TaskID {
-            let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-                in: data, of: harness.tenant)
-            var options = TaskOptions()
-            change(&options)
-            return try await harness.create(
-                TaskSpec(
-                    type: .download, request: request, options: options, resume: true,
-                    checkpoint: checkpoint), in: session)
+            try await harness.resume(data, in: session, change)
         }
 
-        struct NoData: Error {}
     }
 
     @Test(arguments: [1, 1000, 32_768, 32_769, 100_000, 1_000_003, 4_999_999], [true, false])
@@ -159,16 +147,8 @@ struct ResumeDataTests {
     private func resume(
         after task: TaskID, _ harness: TestGateway, in session: SessionID
     ) async throws -> TaskID {
-        let error = try await harness.finished(task).error
-        guard case .string(let data)? = error?.userInfo[TransferError.resumeDataKey] else {
-            throw Scene.NoData()
-        }
-        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-            in: data, of: harness.tenant)
-        return try await harness.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: session)
+        let data = try #require(try await harness.finished(task).resumeData)
+        return try await harness.resume(data, in: session)
     }
 
     @Test @LoopActor
@@ -411,18 +391,10 @@ struct ResumeDataTests {
         await next.gateway.start()
         let view = try await next.gateway.tasks.cancelProducingResumeData(task, of: next.tenant)
         #expect(view.record.error?.code == -999)
-        guard case .string(let data)? = view.record.error?.userInfo[TransferError.resumeDataKey]
-        else {
-            Issue.record("no resume data")
-            return
-        }
+        let data = try #require(view.record.resumeData)
         let server = RangeServer(bytes)
         server.serve(next.network)
-        let (request, checkpoint) = try next.gateway.tasks.checkpoint(in: data, of: next.tenant)
-        let second = try await next.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: session)
+        let second = try await next.resume(data, in: session)
         #expect(try await next.finished(second).error == nil)
         #expect(server.ranges == ["bytes=100001-"])
         #expect(try await next.read(second) == bytes)
@@ -480,17 +452,10 @@ struct ResumeDataTests {
         await next.gateway.start()
         let record = try await next.task(task)
         #expect(record.state == .completed && record.error?.code == -997)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
+        let data = try #require(record.resumeData)
         let server = RangeServer(scene.server.bytes)
         server.serve(next.network)
-        let (request, checkpoint) = try next.gateway.tasks.checkpoint(in: data, of: next.tenant)
-        let second = try await next.create(
-            TaskSpec(
-                type: .download, request: request, options: TaskOptions(), resume: true,
-                checkpoint: checkpoint), in: scene.session)
+        let second = try await next.resume(data, in: scene.session)
         #expect(try await next.finished(second).error == nil)
         #expect(try await next.read(second) == server.bytes)
         let offset = try #require(server.ranges[0]?.dropFirst(6).dropLast()).description

@@ -193,10 +193,7 @@ struct SegmentTests {
         first.end(.url(.networkConnectionLost))
         let record = try await scene.harness.finished(task)
         #expect(record.error?.code == -1005)
-        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
-            Issue.record("no resume data")
-            return
-        }
+        let data = try #require(record.resumeData)
         let (request, checkpoint) = try scene.harness.gateway.tasks.checkpoint(
             in: data, of: scene.harness.tenant)
         let had = checkpoint.point.receivedCount

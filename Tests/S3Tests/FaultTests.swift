@@ -241,13 +241,18 @@ struct FaultTests {
         let content = try await bench.store.openKnown(Self.content)
         let gate = Gate()
         defer { gate.open() }
-        s3.spoil { _, _ in isSilent ? .held(gate) : .answer(503, "") }
+        let reading = Mutex<Task<Void, any Error>?>(nil)
+        s3.spoil { _, _ in
+            // Before the first answer: tries come to an end by themselves, too.
+            reading.withLock { $0?.cancel() }
+            return isSilent ? .held(gate) : .answer(503, "")
+        }
         // Of what is read in order, and of a piece from the middle.
         for offset in [0, 300_000] as [Int64] {
             let before = s3.count("GetObject")
             let read = LoopActor.start { _ = try await content.read(at: offset, count: 1000) }
+            reading.withLock { $0 = read }
             try await eventually("a try") { s3.count("GetObject") > before }
-            read.cancel()
             let error = try await #require(throws: FileError.self) { try await read.value }
             #expect(error.code == ECANCELED)
         }

@@ -10,6 +10,8 @@ internal import Semantics
 final class CommitQueues {
     let onDisk: CommitQueue
     let inMemory: CommitQueue
+    /// Who searches in what they have committed.
+    let searches = SearchLine()
     private let memoryStore: MemoryStore
     private let clock: KeptClock
     private let room: DiskRoom

@@ -112,8 +112,9 @@ final class TaskDirectory {
         var page = TaskPage()
         var rest = query
         while true {
-            let found = try await reading { [rest] () throws(StoreError) in
-                try await commits.store.tasks(rest)
+            let found = try await queues.searches.step(of: query.tenant) {
+                [rest] () throws(GatewayError) in
+                try await reading { () throws(StoreError) in try await commits.store.tasks(rest) }
             }
             page.tasks += found.tasks
             page.damaged += found.damaged

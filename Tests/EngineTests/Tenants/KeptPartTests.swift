@@ -42,18 +42,11 @@ struct KeptPartTests {
             let record = try await harness.gateway.tasks.cancelProducingResumeData(
                 task, of: harness.tenant
             ).record
-            guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey]
-            else { throw NoData() }
-            return data
+            return try #require(record.resumeData)
         }
 
         func resume(_ data: String) async throws -> TaskID {
-            let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
-                in: data, of: harness.tenant)
-            return try await harness.create(
-                TaskSpec(
-                    type: .download, request: request, options: TaskOptions(), resume: true,
-                    checkpoint: checkpoint), in: session)
+            try await harness.resume(data, in: session)
         }
 
         /// Suspends a download, and waits until it has no connection any more.
@@ -74,7 +67,6 @@ struct KeptPartTests {
 
         var used: Int64 { get async { await harness.used(.storedBytes) } }
 
-        struct NoData: Error {}
     }
 
     @Test(arguments: [SessionType.default, .ephemeral]) @LoopActor
