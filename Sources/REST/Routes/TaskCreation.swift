@@ -171,7 +171,7 @@ extension Service {
                 }
             }
         }
-        return await .lists(list, headers: headers, capacity: 1024 * results.count)
+        return await .lists(list, headers: headers, capacity: 2048 * results.count)
     }
 
     /// A task that an earlier request has created.

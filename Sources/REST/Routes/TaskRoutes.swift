@@ -24,7 +24,7 @@ extension Service {
         query.order = order
         query.after = after
         let list = try await gateway.tasks.list(query)
-        let capacity = 1024 * list.views.count + 64
+        let capacity = 2048 * list.views.count + 64
         let writeCursor = { (json: inout JSONWriter) in
             json.member("nextCursor", list.next?.description)
             guard !list.damaged.isEmpty else { return }
