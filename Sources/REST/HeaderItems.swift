@@ -10,7 +10,13 @@ extension [String] {
     func items(
         separatedBy separator: UInt8 = UInt8(ascii: ","), limit: Int = 50, size: Int = 255
     ) -> [Substring] {
-        let items = lazy.flatMap { $0.utf8.split(separator: separator, maxSplits: limit) }
-        return items.prefix(limit).filter { $0.count <= size }.map { Substring($0) }
+        var items: [Substring] = []
+        for value in self {
+            let room = limit - items.count
+            guard room > 0 else { break }
+            let found = value.utf8.split(separator: separator, maxSplits: room).prefix(room)
+            for item in found where item.count <= size { items.append(Substring(item)) }
+        }
+        return items
     }
 }

@@ -20,10 +20,19 @@ extension Service {
 
     /// All codes, each with its title.
     func listProblems(_ call: Call) async throws -> Response {
+        let isForPeople = call.accept.prefers("text/html", to: "text/plain")
+        if let list = ProblemPage.lists[isForPeople] { return list }
         let problems = try await ContractDocument.read.value.problems
-        guard call.accept.prefers("text/html", to: "text/plain") else {
-            return ProblemPage.text(problems.map { "\($0.code) (\($0.status)): \($0.title)." })
-        }
+        let list = isForPeople ? Self.listPage(of: problems) : Self.listText(of: problems)
+        ProblemPage.lists[isForPeople] = list
+        return list
+    }
+
+    private static func listText(of problems: [ContractDocument.ProblemMeaning]) -> Response {
+        ProblemPage.text(problems.map { "\($0.code) (\($0.status)): \($0.title)." })
+    }
+
+    private static func listPage(of problems: [ContractDocument.ProblemMeaning]) -> Response {
         let rows = problems.map { problem in
             """
             <tr><td><a href="/problems/\(problem.code)"><code>\(problem.code)</code></a></td>\
@@ -67,6 +76,10 @@ extension Service {
 
 /// The form of the pages about problems.
 private enum ProblemPage {
+    /// The list of all, for people and for programs, once somebody has asked for it: anybody may,
+    /// as often as he likes.
+    @LoopActor static var lists: [Bool: Response] = [:]
+
     static func text(_ lines: [String]) -> Response {
         Response(
             status: 200,
