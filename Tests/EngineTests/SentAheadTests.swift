@@ -159,7 +159,7 @@ struct SentAheadTests {
         place.failure = FileError("write", code: EHOSTDOWN)
         let spool = machine.spool()
         var record = try await machine.fetch(Self.length, from: spool)
-        try await eventually("a try") { place.tryCount == 1 }
+        try await eventually("a try") { place.tryCount >= 1 }
         place.failure = nil
         try await spool.goOn()
         record = try await machine.fetch(2 * Self.length, from: spool, in: record.series)
@@ -178,7 +178,7 @@ struct SentAheadTests {
         let gate = Gate()
         place.gate = gate
         _ = try await machine.fetch(Self.length, from: machine.spool())
-        try await eventually("a try") { place.tryCount == 1 }
+        try await eventually("a try") { place.tryCount >= 1 }
         let claim = ScriptedClaim()
         claim.isSettled = false
         machine.store.claim = claim
