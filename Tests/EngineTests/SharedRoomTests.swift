@@ -48,7 +48,10 @@ struct SharedRoomTests {
         // At rest the store alone has it.
         var resting = spec
         resting.resume = false
-        _ = try await harness.create(resting, in: session)
+        let rest = try await harness.create(resting, in: session)
+        await #expect(throws: GatewayError.requestsFull) {
+            try await harness.gateway.tasks.resume(rest, of: harness.tenant)
+        }
         var mirrored = try harness.spec(.download, resume: true)
         let text = "http://mirror.test/" + String(repeating: "a", count: 16_000)
         mirrored.options.mirrors = Array(repeating: try harness.network.parse(text), count: 16)

@@ -29,7 +29,14 @@ public final class FinishedDownloads: Sendable {
         guard let state = try? StateFolder.made(environment) else { return nil }
         let place = state + "/unfinished"
         guard (try? LocalFile.makeFolder(place)) != nil else { return nil }
-        let files = orders.map { "\($0.url)\n\($0.output ?? "")\n\($0.replacesFile)" }.sorted()
+        // What is to be checked, or done with each, is not done by having been brought.
+        let files = orders.map { order in
+            """
+            \(order.url)
+            \(order.output ?? "")
+            \(order.replacesFile) \(order.completion != nil) \(order.expectedDigest ?? "")
+            """
+        }.sorted()
         let key = ([folder] + files).joined(separator: "\n")
         self.folder = folder
         path = "\(place)/\(FinishedDownloads.hash(key))"

@@ -203,10 +203,17 @@ public final class TaskService {
 
     /// Starts or goes on with a task; a completed one stays as it is (S-31).
     ///
-    /// - Throws: `noSuchTask`; `diskFull` for a suspended one, which is new work.
+    /// - Throws: `noSuchTask`; `diskFull` and `requestsFull` for a suspended one, which is new work
+    ///
     public func resume(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if services.room.isShort, try await directory.newest(id, tenant).state == .suspended {
-            throw .diskFull
+        let newest = try await directory.newest(id, tenant)
+        if newest.state == .suspended {
+            guard !services.room.isShort else { throw .diskFull }
+            // One that is at rest comes to memory; the others are there, and count already.
+            guard
+                directory.runners[id] != nil
+                    || directory.requests.admits(newest.requestBulk, of: tenant)
+            else { throw .requestsFull }
         }
         return try await steer(id, tenant) { $0.resume() }
     }

@@ -88,7 +88,7 @@ final class BrowserSessions {
         guard let session = session(of: request) else { return nil }
         switch request.method {
         case "GET", "OPTIONS": break
-        // It may end an upload (S-38), and browsers send no Origin with it.
+        // It may end an upload, and browsers send no Origin with it.
         case "HEAD": try requireOwnSite(request)
         default: try requireSameOrigin(request)
         }
