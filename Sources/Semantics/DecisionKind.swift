@@ -13,7 +13,7 @@ extension SessionRecord {
     /// Whether the delegate decides this about a task: what is declared, but for what a completion
     /// handler takes the place of (S-7, S-78).
     public func decides(_ kind: DecisionKind, about task: TaskOptions) -> Bool {
-        guard let delegate, delegate.handles.contains(kind) else { return false }
+        guard let delegate = self.delegate, delegate.handles.contains(kind) else { return false }
         return !task.hasCompletionHandler || (kind != .response && kind != .cache)
     }
 }

@@ -19,7 +19,7 @@ extension SessionRecord {
     /// Whether a task that is created now may be put off: the session says so, or it is a
     /// background one, and nobody listens who would miss the task.
     public func putsOffTasks(whileHeard isHeard: Bool) -> Bool {
-        configuration.isDiscretionary || (isBackground && !isHeard)
+        self.configuration.isDiscretionary || (isBackground && !isHeard)
     }
 }
 

@@ -52,7 +52,9 @@ public struct DelegateOptions: Equatable, Sendable {
     }
 }
 
-/// A session as it is kept. It is copied with every event, so what is large lies in boxes.
+/// A session as it is kept. Its members are those of `SessionFields`, too: they lie in a box, as a
+/// session is copied with every event, which changes little of it.
+@dynamicMemberLookup
 public struct SessionRecord: Equatable, Sendable {
     /// Unique in the gateway; clients may call the shared session `shared` instead (S-4).
     public let id: SessionID
@@ -60,33 +62,13 @@ public struct SessionRecord: Equatable, Sendable {
     public let tenant: TenantID
     /// Decides what outlives the process: nothing of an ephemeral session does (S-2).
     public let type: SessionType
-    /// S-6: the client's name for a background session, by which it finds it again; nil for others.
-    public let identifier: String?
-    /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
-    public var description: String?
-    /// What the client keeps with the session for itself; see `Metadata`.
-    public var metadata: [String: String]
-    /// Fixed at the creation (S-5).
-    @Boxed public private(set) var configuration: SessionConfiguration
-    /// Nil: nothing is asked (S-7).
-    @BoxedIfAny public private(set) var delegate: DelegateOptions?
-    /// What all tasks of the session together may move, in bytes of bodies a second, either way;
-    /// nil for no limit.
-    public var maximumBytesPerSecond: Int64?
+    @usableFromInline var fields: Boxed<SessionFields>
     /// Goes forward only: `active`, `invalidating`, `invalid`.
     public var state: SessionState
-    /// By the wall clock; the order of creation is that of `id`.
-    public let createdAt: Timestamp
-    /// When the last event went out; nil until then.
-    public var invalidatedAt: KeptTime?
-    /// S-75: the server certificates that the client has decided about, oldest first; at most
-    /// `knownLeafLimit`.
-    public var knownLeaves: [KnownLeaf]
     /// The sequence of the newest event; 0 before the first.
     public var lastSequence: Int64
     /// The number of the newest task; 0 before the first.
     public var lastTaskNumber: Int
-
     /// S-54: whether a background session has had a task since it ran dry last, so that
     /// `session.didFinishEvents` is owed.
     public var owesFinish: Bool
@@ -103,17 +85,27 @@ public struct SessionRecord: Equatable, Sendable {
         self.id = id
         self.tenant = tenant
         self.type = type
-        self.identifier = identifier
-        self.description = description
-        self.metadata = [:]
-        self.configuration = configuration
-        self.delegate = delegate
+        fields = Boxed(
+            wrappedValue: SessionFields(
+                identifier: identifier, description: description, configuration: configuration,
+                delegate: delegate, createdAt: createdAt))
         self.state = .active
-        self.createdAt = createdAt
-        self.knownLeaves = []
         self.lastSequence = 0
         self.lastTaskNumber = 0
         self.owesFinish = false
+    }
+
+    /// What of the session stays as it is.
+    @inlinable
+    public subscript<Value>(dynamicMember path: KeyPath<SessionFields, Value>) -> Value {
+        fields.box.value[keyPath: path]
+    }
+
+    /// What of the session may change.
+    @inlinable
+    public subscript<Value>(dynamicMember path: WritableKeyPath<SessionFields, Value>) -> Value {
+        get { fields.box.value[keyPath: path] }
+        _modify { yield &fields.wrappedValue[keyPath: path] }
     }
 
     /// Whether the session and its tasks are kept on disk.
@@ -121,4 +113,28 @@ public struct SessionRecord: Equatable, Sendable {
 
     /// Whether its tasks go on by themselves (S-52).
     public var isBackground: Bool { type == .background }
+}
+
+/// What of a session's record seldom changes, or never.
+public struct SessionFields: Equatable, Sendable {
+    /// S-6: the client's name for a background session, by which it finds it again; nil for others.
+    public let identifier: String?
+    /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
+    public var description: String?
+    /// What the client keeps with the session for itself; see `Metadata`.
+    public var metadata: [String: String] = [:]
+    /// Fixed at the creation (S-5).
+    public let configuration: SessionConfiguration
+    /// Nil: nothing is asked (S-7).
+    public let delegate: DelegateOptions?
+    /// What all tasks of the session together may move, in bytes of bodies a second, either way;
+    /// nil for no limit.
+    public var maximumBytesPerSecond: Int64?
+    /// By the wall clock; the order of creation is that of `id`.
+    public let createdAt: Timestamp
+    /// When the last event went out; nil until then.
+    public var invalidatedAt: KeptTime?
+    /// S-75: the server certificates that the client has decided about, oldest first; at most
+    /// `SessionRecord.knownLeafLimit`.
+    public var knownLeaves: [KnownLeaf] = []
 }

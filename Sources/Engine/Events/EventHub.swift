@@ -27,10 +27,18 @@ public final class EventHub {
     private let accounts: TenantAccounts
     /// The lines that something waits in.
     private var waiting: [EventLine] = []
-    /// By what they listen to: every event asks for all three.
-    private var sessionListeners: [SessionID: any EventListener] = [:]
+    private var sessions: [SessionID: Stream] = [:]
     private var taskListeners: [TaskID: any EventListener] = [:]
-    private var shownOfSession: [SessionID: Int64] = [:]
+
+    /// A session's own stream.
+    private final class Stream {
+        let session: SessionID
+        var listener: (any EventListener)?
+        /// The newest sequence that was shown.
+        var shown: Int64 = 0
+
+        init(of session: SessionID) { self.session = session }
+    }
 
     /// A hub that goes on from the sequences that the store has.
     ///
@@ -50,7 +58,8 @@ public final class EventHub {
     /// hears.
     public func setListener(_ listener: (any EventListener)?, for stream: EventStreamKey) {
         switch stream {
-        case .session(let session): sessionListeners[session] = listener
+        case .session(let session) where listener == nil: sessions[session]?.listener = nil
+        case .session(let session): self.stream(of: session).listener = listener
         case .task(let task, _): taskListeners[task] = listener
         case .tenant(let tenant): accounts[tenant].events.listener = listener
         }
@@ -59,14 +68,21 @@ public final class EventHub {
     /// The position of the newest event of a stream that has been shown; 0 before the first.
     public func newestPosition(of stream: EventStreamKey) -> Int64 {
         switch stream {
-        case .session(let session), .task(_, let session): shownOfSession[session] ?? 0
+        case .session(let session), .task(_, let session): sessions[session]?.shown ?? 0
         case .tenant(let tenant): accounts[tenant].events.shown
         }
     }
 
-    func isHeard(_ task: TaskID, in session: SessionID, of tenant: TenantID) -> Bool {
-        sessionListeners[session] != nil || accounts[tenant].events.listener != nil
-            || taskListeners[task] != nil
+    func isHeard(_ task: TaskID, in session: LiveSession) -> Bool {
+        session.account.tenant.events.listener != nil
+            || sessions[session.record.id]?.listener != nil || taskListeners[task] != nil
+    }
+
+    private func stream(of session: SessionID) -> Stream {
+        if let known = sessions[session] { return known }
+        let new = Stream(of: session)
+        sessions[session] = new
+        return new
     }
 
     // MARK: Publishing
@@ -103,7 +119,7 @@ public final class EventHub {
             tenant: line.tenant, session: session.record.id, task: task, at: clock.now,
             body: progress)
         if line.isEmpty {
-            deliver(event, line)
+            deliver(event, sessions[event.session], line)
         } else {
             append(EventLine.Pending(event: event), to: line)
         }
@@ -118,29 +134,31 @@ public final class EventHub {
 
     /// Shows what has become durable, of the tenants in turn. Called after each commit.
     func release() {
-        var (sessions, tenants) = (Set<SessionID>(), Set<TenantID>())
-        var newestSession: SessionID?
+        var (shown, tenants) = (Set<SessionID>(), Set<TenantID>())
+        // Mostly many events of one session follow each other.
+        var newest: Stream?
         var lines = waiting
         while !lines.isEmpty {
             lines = lines.filter { line in
                 for _ in 0..<EventHub.turn {
                     guard let event = line.popReady() else { return false }
+                    let isOther = event.session != newest?.session
+                    let stream = (isOther ? nil : newest) ?? self.stream(of: event.session)
+                    newest = stream
                     if !event.body.isProgress {
-                        shownOfSession[event.session] = event.sequence
-                        // Mostly many events of one session follow each other.
-                        if event.session != newestSession {
-                            newestSession = event.session
-                            sessions.insert(event.session)
+                        stream.shown = event.sequence
+                        if isOther || shown.isEmpty {
+                            shown.insert(event.session)
                             tenants.insert(line.tenant)
                         }
                     }
-                    deliver(event, line)
+                    deliver(event, stream, line)
                 }
                 return true
             }
         }
         dropEmptyLines()
-        if !sessions.isEmpty { onShown?(sessions, tenants) }
+        if !shown.isEmpty { onShown?(shown, tenants) }
     }
 
     private func dropEmptyLines() {
@@ -165,17 +183,16 @@ public final class EventHub {
 
     /// Takes note of a session that was there at the start.
     func recall(_ session: SessionRecord) {
-        shownOfSession[session.id] = session.lastSequence
+        stream(of: session.id).shown = session.lastSequence
     }
 
     /// Forgets a session that is gone.
     func forget(_ session: SessionID) {
-        shownOfSession[session] = nil
-        sessionListeners[session] = nil
+        sessions[session] = nil
     }
 
-    private func deliver(_ event: Event, _ line: EventLine) {
-        sessionListeners[event.session]?.hear(event)
+    private func deliver(_ event: Event, _ stream: Stream?, _ line: EventLine) {
+        stream?.listener?.hear(event)
         if let task = event.task { taskListeners[task]?.hear(event) }
         line.listener?.hear(event)
     }

@@ -51,8 +51,8 @@ final class EventLine {
 
     /// Takes out the next event, if it may be shown.
     func popReady() -> Event? {
-        guard let next = pending.first, next.isReady else { return nil }
-        pending.removeFirst()
+        guard !pending.isEmpty, pending[0].isReady else { return nil }
+        let next = pending.removeFirst()
         if !next.event.body.isProgress { shown = next.event.tenantSequence }
         return next.event
     }

@@ -10,7 +10,6 @@ internal import Semantics
 /// where it was kept, or the file by its number.
 @LoopActor
 final class TaskSaving {
-    weak var control: (any TaskControl)?
     private let task: LiveTask
     private let destination: SaveDestination
 
@@ -19,6 +18,7 @@ final class TaskSaving {
         self.destination = destination
     }
 
+    private var control: (any TaskControl)? { task.control }
     private var folders: (any SaveFolders)? { task.services.saveFolders }
 
     /// Whether the file is getting its name at the moment.

@@ -196,6 +196,7 @@ public final class Gateway {
         // A database that does not answer does not hold the stop up: it has what was
         // acknowledged.
         await queues.onDisk.durable(within: .seconds(10), whileStalled: false)
+        for runner in live { runner.disconnect() }
         return interrupted
     }
 

@@ -355,6 +355,8 @@ final class TaskDirectory {
     }
 
     private func remove(_ runner: TaskRunner) {
+        // Once those have returned who have told of its end.
+        LoopActor.later { runner.disconnect() }
         let (id, session) = (runner.record.id, runner.record.session)
         runners[id] = nil
         requests.change(by: -runner.record.requestBulk, of: runner.record.tenant)

@@ -71,8 +71,7 @@ public final class TaskService {
         record.requestID = spec.requestID
         record.traceContext = spec.traceContext
         record.isDiscretionary = session.record.putsOffTasks(
-            whileHeard: services.hub.isHeard(
-                record.id, in: record.session, of: record.tenant))
+            whileHeard: services.hub.isHeard(record.id, in: session))
         directory.enter(record, in: session)
         if spec.resume {
             directory.runner(for: record, in: session, isNew: true).resume()

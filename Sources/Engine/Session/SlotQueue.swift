@@ -22,7 +22,7 @@ protocol SlotHolder: AnyObject {
 
 /// One of the attempts that a host gets at a time.
 struct Slot {
-    fileprivate let host: CountedHost
+    fileprivate let line: SlotQueue.Line
     /// Whether it was given in the quiet (S-27).
     fileprivate let isDiscretionary: Bool
 }
@@ -64,7 +64,7 @@ private struct StalledHosts {
 /// is ever left to it.
 @LoopActor
 final class SlotQueue {
-    private struct Entry: Comparable {
+    fileprivate struct Entry: Comparable {
         let isDiscretionary: Bool
         let priority: Double
         let age: TaskID
@@ -96,11 +96,15 @@ final class SlotQueue {
         let breaksQuiet: Bool
     }
 
-    private struct Line {
-        var taken = 0
-        var waiting = Heap<Entry>()
+    /// One host's attempts, and what waits for one.
+    fileprivate final class Line {
+        fileprivate let host: CountedHost
+        fileprivate var taken = 0
+        fileprivate var waiting = Heap<Entry>()
         /// How many of `waiting` are stale: their tasks have left, or have moved.
-        var staleCount = 0
+        fileprivate var staleCount = 0
+
+        fileprivate init(_ host: CountedHost) { self.host = host }
     }
 
     private let limitPerHost: Int
@@ -126,42 +130,47 @@ final class SlotQueue {
 
     /// Puts a task into its host's line.
     func enter(_ holder: any SlotHolder) {
-        insert(holder)
-        pump(CountedHost(holder.destination))
+        let host = CountedHost(holder.destination)
+        let line = lines[host] ?? Line(host)
+        lines[host] = line
+        insert(holder, into: line)
+        pump(line)
     }
 
     func leave(_ holder: any SlotHolder) {
-        guard note(nil, of: holder) else { return }
-        noteStale(CountedHost(holder.destination))
+        guard note(nil, of: holder), let line = lines[CountedHost(holder.destination)] else {
+            return
+        }
+        noteStale(in: line)
     }
 
     /// Moves a waiting task to where its new priority belongs, behind its equals that are older;
     /// one that is not put off any more may be granted its slot at once.
     func reorder(_ holder: any SlotHolder) {
-        guard standings[ObjectIdentifier(holder)] != nil else { return }
-        let host = CountedHost(holder.destination)
-        insert(holder)
-        noteStale(host)
-        pump(host)
+        guard standings[ObjectIdentifier(holder)] != nil,
+            let line = lines[CountedHost(holder.destination)]
+        else { return }
+        insert(holder, into: line)
+        noteStale(in: line)
+        pump(line)
     }
 
     /// Gives a slot back.
     func free(_ slot: Slot) {
-        lines[slot.host]?.taken -= 1
+        slot.line.taken -= 1
         takenCount -= 1
         budget.giveBack(of: self)
         if slot.isDiscretionary { budget.quiet.giveBack() }
-        pump(slot.host)
+        pump(slot.line)
     }
 
     /// Whether what may be put off has to wait.
     var putsOff: Bool { !budget.quiet.isNow }
 
-    private func insert(_ holder: any SlotHolder) {
+    private func insert(_ holder: any SlotHolder, into line: Line) {
         lastStamp += 1
         note(Standing(stamp: lastStamp, breaksQuiet: holder.breaksQuiet), of: holder)
-        lines[CountedHost(holder.destination), default: Line()].waiting.insert(
-            Entry(holder, stamp: lastStamp))
+        line.waiting.insert(Entry(holder, stamp: lastStamp))
     }
 
     /// Takes down that one waits; nil for one that waits no more.
@@ -183,49 +192,45 @@ final class SlotQueue {
 
     /// Drops stale entries once they are the most of a line, so that one that does not move cannot
     /// grow for ever; and where nobody waits any more, so that it holds nobody.
-    private func noteStale(_ host: CountedHost) {
-        lines[host]?.staleCount += 1
-        guard let line = lines[host],
-            line.staleCount == line.waiting.count
-                || (line.staleCount > 64 && line.staleCount > line.waiting.count / 2)
-        else { return }
-        lines[host]?.waiting = Heap(line.waiting.unordered.filter { !isStale($0) })
-        lines[host]?.staleCount = 0
-        tidy(host)
+    private func noteStale(in line: Line) {
+        line.staleCount += 1
+        let (stale, all) = (line.staleCount, line.waiting.count)
+        guard stale == all || (stale > 64 && stale > all / 2) else { return }
+        line.waiting = Heap(line.waiting.unordered.filter { !isStale($0) })
+        line.staleCount = 0
+        tidy(line)
     }
 
-    private func pump(_ host: CountedHost) {
-        while grant(host) {}
+    private func pump(_ line: Line) {
+        while grant(line) {}
     }
 
     /// Starts the next attempt to a host, if there is one that may start.
-    private func grant(_ host: CountedHost) -> Bool {
-        defer { tidy(host) }
-        guard let taken = lines[host]?.taken, taken < limitPerHost,
-            let next = popWaiting(host)
-        else { return false }
+    private func grant(_ line: Line) -> Bool {
+        defer { tidy(line) }
+        guard line.taken < limitPerHost, let next = popWaiting(line) else { return false }
         if next.isDiscretionary, putsOff {
-            lines[host]?.waiting.insert(next)
-            putOff.insert(host)
+            line.waiting.insert(next)
+            putOff.insert(line.host)
             announce()
             return false
         }
         guard budget.take(for: self) else {
-            lines[host]?.waiting.insert(next)
-            starved.insert(host)
+            line.waiting.insert(next)
+            starved.insert(line.host)
             announce()
             return false
         }
         if next.isDiscretionary { budget.quiet.take() }
         note(nil, of: next.holder)
-        lines[host]?.taken += 1
+        line.taken += 1
         takenCount += 1
-        next.holder.slotGranted(Slot(host: host, isDiscretionary: next.isDiscretionary))
+        next.holder.slotGranted(Slot(line: line, isDiscretionary: next.isDiscretionary))
         return true
     }
 
-    private func tidy(_ host: CountedHost) {
-        if let line = lines[host], line.taken == 0, line.waiting.isEmpty { lines[host] = nil }
+    private func tidy(_ line: Line) {
+        if line.taken == 0, line.waiting.isEmpty { lines[line.host] = nil }
     }
 
     /// Sees to it that the session has its turns while hosts wait for them.
@@ -255,8 +260,8 @@ final class SlotQueue {
     private func startOne(of stalled: ReferenceWritableKeyPath<SlotQueue, StalledHosts>) {
         for _ in 0..<self[keyPath: stalled].count {
             guard let host = self[keyPath: stalled].popFirst() else { break }
-            guard grant(host) else { continue }
-            if let line = lines[host], !line.waiting.isEmpty, line.taken < limitPerHost {
+            guard let line = lines[host], grant(line) else { continue }
+            if !line.waiting.isEmpty, line.taken < limitPerHost {
                 self[keyPath: stalled].insert(host)
             }
             break
@@ -264,10 +269,10 @@ final class SlotQueue {
         announce()
     }
 
-    private func popWaiting(_ host: CountedHost) -> Entry? {
-        while let entry = lines[host]?.waiting.popMax() {
+    private func popWaiting(_ line: Line) -> Entry? {
+        while let entry = line.waiting.popMax() {
             if !isStale(entry) { return entry }
-            lines[host]?.staleCount -= 1
+            line.staleCount -= 1
         }
         return nil
     }

@@ -35,7 +35,7 @@ final class CacheFlow {
         case of(NewResponse, NewContent)
     }
 
-    weak var owner: (any CacheFlowOwner)?
+    var owner: (any CacheFlowOwner)?
     private let session: LiveSession
     private let services: TaskServices
     /// How the cache deals with the current request; nil where it does not.

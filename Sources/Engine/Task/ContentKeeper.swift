@@ -6,11 +6,7 @@ internal import Semantics
 /// to safety, and what a full disk did not take is fetched again.
 @LoopActor
 final class ContentKeeper {
-    weak var control: (any TaskControl)? {
-        didSet { reception.saving?.control = control }
-    }
-    weak var delegate: (any DelegateAsking)?
-    weak var owner: (any ReceptionOwner)?
+    var owner: (any ReceptionOwner)?
     private let task: LiveTask
     private let reception: Reception
     private let caching: CacheFlow
@@ -26,10 +22,10 @@ final class ContentKeeper {
         self.caching = caching
         self.followUp = followUp
         self.timers = timers
-        reception.content.owner = self
-        reception.download.owner = self
     }
 
+    private var control: (any TaskControl)? { task.control }
+    private var delegate: (any DelegateAsking)? { task.delegate }
     private var content: TaskContent { reception.content }
     private var download: ResumableDownload { reception.download }
     private var services: TaskServices { task.services }

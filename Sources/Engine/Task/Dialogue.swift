@@ -15,7 +15,7 @@ protocol DialogueOwner: AnyObject {
 /// What a task's delegate is asked, one question at a time (§7).
 @LoopActor
 final class Dialogue {
-    weak var owner: (any DialogueOwner)?
+    var owner: (any DialogueOwner)?
     /// What the delegate has been asked and has not answered.
     private(set) var decision: PendingDecision?
     private let task: TaskID

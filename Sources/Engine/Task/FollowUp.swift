@@ -4,8 +4,6 @@ internal import Semantics
 /// What follows an attempt that is over: another one, at once or later, or the task's end.
 @LoopActor
 final class FollowUp {
-    weak var control: (any TaskControl)?
-    weak var delegate: (any DelegateAsking)?
     private let task: LiveTask
     private let reception: Reception
     private let caching: CacheFlow
@@ -25,6 +23,9 @@ final class FollowUp {
         self.upload = upload
         self.timers = timers
     }
+
+    private var control: (any TaskControl)? { task.control }
+    private var delegate: (any DelegateAsking)? { task.delegate }
 
     /// Does what an answer has led to.
     ///

@@ -14,6 +14,11 @@ final class LiveTask: Ticking {
     }
     let session: LiveSession
     let services: TaskServices
+    /// Whom the parts of the task tell what has happened: the runner that has them, while it is
+    /// connected.
+    var control: (any TaskControl)?
+    /// Whom they have ask the delegate; as long.
+    var delegate: (any DelegateAsking)?
     /// Whether the queue has been given the record as it is.
     private var isSaved = true
     /// The figures that the last progress event showed.
@@ -221,7 +226,7 @@ final class LiveTask: Ticking {
     }
 
     private var isHeard: Bool {
-        services.hub.isHeard(record.id, in: record.session, of: record.tenant)
+        services.hub.isHeard(record.id, in: session)
     }
 
     func tick() { showProgress() }

@@ -15,9 +15,7 @@ protocol ReceptionOwner: SegmentOwner {
 /// What is received for a task: where its bytes go, how they are told of, and what becomes of them.
 @LoopActor
 final class Reception {
-    weak var control: (any TaskControl)?
-    weak var delegate: (any DelegateAsking)?
-    weak var owner: (any ReceptionOwner)?
+    var owner: (any ReceptionOwner)?
     let content: TaskContent
     let download: ResumableDownload
     /// Saves the content in a folder; nil where it stays among the contents.
@@ -48,6 +46,8 @@ final class Reception {
         download = ResumableDownload(of: task, into: content)
     }
 
+    private var control: (any TaskControl)? { task.control }
+    private var delegate: (any DelegateAsking)? { task.delegate }
     private var session: LiveSession { task.session }
     private var services: TaskServices { task.services }
 

@@ -42,7 +42,7 @@ final class ResumableDownload: Ticking {
         indirect case answered(ResponseRecord, method: String)
     }
 
-    weak var owner: (any ResumableDownloadOwner)?
+    var owner: (any ResumableDownloadOwner)?
     /// What the newest attempt asks for in place of the whole.
     @BoxedIfAny private(set) var rangeRequest: RangeRequest?
     /// The ranges that are fetched side by side at the moment.

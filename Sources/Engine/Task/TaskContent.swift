@@ -37,7 +37,7 @@ final class TaskContent {
         fileprivate let spool: ContentSpool
     }
 
-    weak var owner: (any TaskContentOwner)?
+    var owner: (any TaskContentOwner)?
     private(set) var sink: Sink?
     private let task: TaskID
     private let type: TaskType

@@ -4,7 +4,6 @@ internal import Semantics
 /// What the task's delegate is asked, and what its answers lead to (§7).
 @LoopActor
 final class TaskDecisions {
-    weak var control: (any TaskControl)?
     private(set) var isResponseDecided = false
     private let task: LiveTask
     private let dialogue: Dialogue
@@ -25,9 +24,15 @@ final class TaskDecisions {
         self.transfer = transfer
         self.reception = reception
         dialogue = Dialogue(of: task.record.id, in: task.session, services: task.services)
-        dialogue.owner = self
     }
 
+    /// From now on what the delegate decides is acted on.
+    func connect() { dialogue.owner = self }
+
+    /// From now on nothing is.
+    func disconnect() { dialogue.owner = nil }
+
+    private var control: (any TaskControl)? { task.control }
     private var session: LiveSession { task.session }
     private var isOver: Bool { control?.machine.isOver ?? true }
 

@@ -26,7 +26,7 @@ final class TaskTimers {
         case timeout(TimeoutClock.Timer)
     }
 
-    weak var owner: (any TaskTimersOwner)?
+    var owner: (any TaskTimersOwner)?
     private let clock: any Clock
     private var timeouts: TimeoutClock
     private lazy var timeoutTimer = LoopTimer { [weak self] in self?.checkTimeouts() }

@@ -4,8 +4,6 @@ internal import Semantics
 /// What is on the wire for a task: one attempt at a time, what its answer means, and what follows.
 @LoopActor
 final class TaskTransfer {
-    weak var control: (any TaskControl)?
-    weak var delegate: (any DelegateAsking)?
     private let task: LiveTask
     private let reception: Reception
     private let caching: CacheFlow
@@ -35,6 +33,8 @@ final class TaskTransfer {
         exchange = Exchange(to: task.record.currentRequest.url.origin)
     }
 
+    private var control: (any TaskControl)? { task.control }
+    private var delegate: (any DelegateAsking)? { task.delegate }
     private var session: LiveSession { task.session }
     private var phase: TaskMachine.Phase? { control?.machine.phase }
     private var isOver: Bool { control?.machine.isOver ?? true }

@@ -5,7 +5,6 @@ internal import Semantics
 /// host (S-19, S-24), one that may be put off until the gateway is quiet (S-27).
 @LoopActor
 final class TaskTurn {
-    weak var control: (any TaskControl)?
     private let task: LiveTask
     private let caching: CacheFlow
     private let download: ResumableDownload
@@ -25,9 +24,9 @@ final class TaskTurn {
         self.caching = caching
         self.download = download
         self.transfer = transfer
-        caching.owner = self
     }
 
+    private var control: (any TaskControl)? { task.control }
     private var queue: SlotQueue { task.session.queue }
 
     /// The next attempt waits for its turn.

@@ -6,8 +6,6 @@ internal import Semantics
 /// with the attempt that has begun to send it.
 @LoopActor
 final class Upload {
-    weak var control: (any TaskControl)?
-    weak var delegate: (any DelegateAsking)?
     private let task: LiveTask
     /// What sends the body of the attempt.
     private var feed: PacedBody?
@@ -21,6 +19,8 @@ final class Upload {
 
     init(of task: LiveTask) { self.task = task }
 
+    private var control: (any TaskControl)? { task.control }
+    private var delegate: (any DelegateAsking)? { task.delegate }
     private var request: RequestRecord { task.record.currentRequest }
 
     // MARK: An attempt

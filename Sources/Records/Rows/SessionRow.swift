@@ -20,10 +20,10 @@ extension SessionRecord {
             description: row.stringOrNil(4), configuration: constants.configuration,
             delegate: constants.delegate,
             createdAt: Timestamp(milliseconds: row.int64(5)))
-        maximumBytesPerSecond = row.int64OrNil(11)
-        knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
+        self.maximumBytesPerSecond = row.int64OrNil(11)
+        self.knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
         self.state = state
-        invalidatedAt = row.int64OrNil(6).map(KeptTime.init(milliseconds:))
+        self.invalidatedAt = row.int64OrNil(6).map(KeptTime.init(milliseconds:))
         lastSequence = row.int64(7)
         lastTaskNumber = Int(row.int64(8))
         owesFinish = row.int64(13) != 0
