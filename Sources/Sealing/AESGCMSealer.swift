@@ -11,15 +11,14 @@ public struct AESGCMSealer: Sealer {
     /// The layout above.
     private static let version: UInt8 = 1
 
-    private static let nonceCount = 12
-    private static let tagCount = 16
-
     private let key: [UInt8]
+    private let encryptor: Encryptor
     private let markKey: [UInt8]
 
     /// A sealer for the gateway's key.
     public init(key: DataKey) {
         self.key = key.bytes
+        encryptor = Encryptor(key: key.bytes)
         // HKDF (RFC 5869) without a salt, for as many bytes as its hash has: one round.
         let extracted = OpenSSL.authenticationCode(
             of: key.bytes, key: [UInt8](repeating: 0, count: 32))
@@ -39,48 +38,23 @@ public struct AESGCMSealer: Sealer {
     ///
     /// - Throws: `failed` in the library's words.
     public func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {
-        let associated = Self.associatedData(context)
-        let (head, tail) = (1 + Self.nonceCount, Self.tagCount)
-        var failure: SealError?
-        let sealed = [UInt8](unsafeUninitializedCapacity: head + bytes.count + tail) { room, end in
-            guard let start = room.baseAddress else { return }
-            start[0] = Self.version
-            let nonce = start + 1
-            let text = start + head
-            let cipher = EVP_CIPHER_CTX_new()
-            defer { EVP_CIPHER_CTX_free(cipher) }
-            var count: Int32 = 0
-            guard RAND_bytes(nonce, Int32(Self.nonceCount)) == 1,
-                let length = Int32(exactly: bytes.count),
-                EVP_EncryptInit_ex2(cipher, OpenSSL.aes256GCM, key, nonce, nil) == 1,
-                EVP_EncryptUpdate(cipher, nil, &count, associated, Int32(associated.count)) == 1,
-                EVP_EncryptUpdate(cipher, text, &count, bytes, length) == 1,
-                EVP_EncryptFinal_ex(cipher, text + bytes.count, &count) == 1,
-                EVP_CIPHER_CTX_ctrl(
-                    cipher, EVP_CTRL_AEAD_GET_TAG, Int32(tail), text + bytes.count) == 1
-            else {
-                failure = .failed(OpenSSL.lastError)
-                return
-            }
-            end = room.count
-        }
-        if let failure { throw failure }
-        return sealed
+        try encryptor.encrypt(
+            bytes, with: Self.associatedData(context), version: Self.version)
     }
 
     /// What was sealed.
     ///
     /// - Throws: `notAuthentic`.
     public func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {
-        let head = 1 + Self.nonceCount
-        let clear = sealed.count - head - Self.tagCount
+        let head = 1 + Encryptor.nonceCount
+        let clear = sealed.count - head - Encryptor.tagCount
         guard sealed.first == Self.version, clear >= 0, let length = Int32(exactly: clear) else {
             throw .notAuthentic
         }
         let associated = Self.associatedData(context)
         var isAuthentic = false
         let bytes = [UInt8](unsafeUninitializedCapacity: clear) { room, end in
-            var tag = Array(sealed.suffix(Self.tagCount))
+            var tag = Array(sealed.suffix(Encryptor.tagCount))
             let cipher = EVP_CIPHER_CTX_new()
             defer { EVP_CIPHER_CTX_free(cipher) }
             var count: Int32 = 0
@@ -92,7 +66,7 @@ public struct AESGCMSealer: Sealer {
                     && EVP_DecryptUpdate(cipher, room.baseAddress, &count, start + head, length)
                         == 1
                     && EVP_CIPHER_CTX_ctrl(
-                        cipher, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagCount), &tag) == 1
+                        cipher, EVP_CTRL_AEAD_SET_TAG, Int32(Encryptor.tagCount), &tag) == 1
                     && EVP_DecryptFinal_ex(cipher, nil, &count) == 1
             }
             end = isAuthentic ? clear : 0

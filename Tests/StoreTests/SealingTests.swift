@@ -19,6 +19,19 @@ import Testing
         #expect(try sealer.seal(bytes, for: context) != sealed)
     }
 
+    @Test func `no nonce is used twice, whoever seals`() async throws {
+        let sealer = AESGCMSealer(key: DataKey())
+        let nonces = try await withThrowingTaskGroup { group in
+            for _ in 0..<4 {
+                group.addTask { [context] in
+                    try (0..<600).map { _ in try sealer.seal([], for: context)[1..<13] }
+                }
+            }
+            return try await group.reduce(into: Set()) { $0.formUnion($1) }
+        }
+        #expect(nonces.count == 2_400)
+    }
+
     @Test func `what another library has sealed opens`() throws {
         let key = try #require(DataKey(bytes: Array(0..<32)))
         // By AESGCM of Python's cryptography, with the nonce 0…11.
