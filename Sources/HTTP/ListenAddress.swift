@@ -20,14 +20,6 @@ public enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     public var isUnixSocket: Bool {
         if case .unix = self { true } else { false }
     }
-
-    /// Whether only this machine can connect.
-    public var isLoopback: Bool {
-        switch self {
-        case .unix: true
-        case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
-        }
-    }
 }
 
 /// Why a server cannot listen.

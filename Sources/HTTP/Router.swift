@@ -130,7 +130,7 @@ extension Router {
             allow = names.sorted().joined(separator: ", ")
         }
 
-        /// Walks down; a literal is tried before the parameter, and the best match wins.
+        /// Walks down; where a literal leads to a path that has routes, no parameter stands for it.
         func find(
             _ segments: ArraySlice<ByteSpan>, in bytes: UnsafeRawBufferPointer, isEncoded: Bool,
             _ judge: (Node) -> Match
@@ -138,19 +138,13 @@ extension Router {
             guard let segment = segments.first else { return judge(self) }
             let text = UnsafeRawBufferPointer(rebasing: bytes[segment.range])
             let rest = segments.dropFirst()
-            var best = Match.none
             for literal in literals where Node.isSame(text, literal.text, isEncoded: isEncoded) {
-                best = literal.node.find(rest, in: bytes, isEncoded: isEncoded, judge)
-            }
-            if case .route = best { return best }
-            if text.isEmpty { return best }
-            for node in parameter {
-                let match = node.find(rest, in: bytes, isEncoded: isEncoded, judge)
+                let match = literal.node.find(rest, in: bytes, isEncoded: isEncoded, judge)
                 if case .none = match { continue }
-                if case .otherMethod = best, case .otherMethod = match { continue }
-                best = match
+                return match
             }
-            return best
+            guard !text.isEmpty, let node = parameter.first else { return .none }
+            return node.find(rest, in: bytes, isEncoded: isEncoded, judge)
         }
 
         /// The route of a method at this very place.

@@ -3,22 +3,19 @@
 /// A continuation that is resumed goes first to the task's preferred executor and only then to the
 /// actor that awaits it. Without a preference that is Swift's thread pool: two hops between
 /// threads, 4 to 8 µs (measured); with this one the task stays on the loop: 0.5 µs.
-public final class LoopTaskExecutor: TaskExecutor {
+final class LoopTaskExecutor: TaskExecutor {
     /// The only one, as there is one loop.
     static let shared = LoopTaskExecutor()
 
     private init() {}
 
     /// Takes a job of the runtime; any thread.
-    public func enqueue(_ job: consuming ExecutorJob) {
+    func enqueue(_ job: consuming ExecutorJob) {
         LoopActor.loop.enqueueTaskJob(UnownedJob(job))
     }
 }
 
 extension LoopActor {
-    /// What to give as `executorPreference` to tasks that live on the loop.
-    public nonisolated static var executor: LoopTaskExecutor { LoopTaskExecutor.shared }
-
     /// Starts a task on the loop: `operation` runs in this turn of the loop, after what is now due.
     ///
     /// About 0.9 µs, and 0.5 µs for each later suspension: use it for every task that lives on the

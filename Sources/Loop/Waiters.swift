@@ -7,9 +7,6 @@ public struct Waiters: Sendable {
     /// Nobody waits.
     public init() {}
 
-    /// Whether nobody waits.
-    public var isEmpty: Bool { waiting.isEmpty }
-
     /// Adds a task: `await withCheckedContinuation { waiters.add($0) }`.
     ///
     /// It is not this method that suspends the task, because its owner's property would be lent

@@ -82,8 +82,8 @@ extension Call {
         }
     }
 
-    /// Refuses the field where a creation cannot be repeated: a client that sends one counts on it.
-    func refuseIdempotencyKey() throws(Problem) {
+    /// Refuses the field.
+    static func refuseIdempotencyKey(of request: Request) throws(Problem) {
         guard request.headers.values(of: "idempotency-key").isEmpty else {
             throw ProblemCode.invalidHeader.problem(
                 "This takes no Idempotency-Key: sent again, it is done again.")

@@ -41,7 +41,7 @@ extension Service {
                 startBrowserSession),
             Endpoint("DELETE", "/v1/browser-session", .anyToken, at: .any, endBrowserSession),
 
-            Endpoint("POST", "/v1/sessions", .scope(.sessions), createSession),
+            Endpoint("POST", "/v1/sessions", .scope(.sessions), takesKey: true, createSession),
             Endpoint("GET", "/v1/sessions", .scope(.sessions), query: .sessionList, listSessions),
             Endpoint("GET", "/v1/sessions/{session}", .scope(.sessions), showSession),
             Endpoint("PATCH", "/v1/sessions/{session}", .scope(.sessions), changeSession),
@@ -75,6 +75,7 @@ extension Service {
 
             Endpoint(
                 "POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"],
+                takesKey: true,
                 createTasks),
             Endpoint(
                 "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
@@ -89,8 +90,9 @@ extension Service {
                 "POST", "/v1/tasks/{task}/suspend", .scope(.tasks), takesBody: false, suspendTask),
             Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
             Endpoint(
-                "POST", "/v1/tasks/{task}/retry", .scope(.tasks), takesBody: false, retryTask),
-            Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), actOnTasks),
+                "POST", "/v1/tasks/{task}/retry", .scope(.tasks), takesBody: false,
+                takesKey: true, retryTask),
+            Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), takesKey: true, actOnTasks),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
             Endpoint(
                 "PUT", "/v1/tasks/{task}/body", .scope(.tasks), query: ["generation"],
@@ -98,7 +100,8 @@ extension Service {
                 sendBody),
 
             Endpoint(
-                "POST", "/v1/files", .scope(.tasks), bodyPace: .idle(.seconds(60)), createFile),
+                "POST", "/v1/files", .scope(.tasks), takesKey: true, bodyPace: .idle(.seconds(60)),
+                createFile),
             Endpoint("GET", "/v1/files", .scope(.tasks), query: ["limit", "cursor"], listFiles),
             Endpoint("GET", "/v1/files/{file}", .scope(.tasks), readFile),
             Endpoint(
@@ -114,7 +117,7 @@ extension Service {
             Endpoint("GET", "/v1/decisions/{decision}", .scope(.decisions), showDecision),
             Endpoint("POST", "/v1/decisions/{decision}", .scope(.decisions), answerDecision),
 
-            Endpoint("POST", "/v1/webhooks", .scope(.webhooks), createWebhook),
+            Endpoint("POST", "/v1/webhooks", .scope(.webhooks), takesKey: true, createWebhook),
             Endpoint(
                 "GET", "/v1/webhooks", .scope(.webhooks), query: ["limit", "cursor", "session"],
                 listWebhooks),

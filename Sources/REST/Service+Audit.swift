@@ -16,26 +16,53 @@ extension Endpoint {
 }
 
 extension Service {
-    /// Makes a call, and notes how it was answered.
+    /// Makes a call, and notes how it was answered, where it is one to be noted.
     func audited(
         _ endpoint: Endpoint, _ call: Call,
         _ handler: @LoopActor (Call) async throws -> Response
     ) async throws -> Response {
+        guard audit != nil else { return try await handler(call) }
+        let status: Int
+        let result: Result<Response, any Error>
         do {
             let response = try await handler(call)
-            audit(endpoint, call.request, from: call.principal, status: response.status)
+            (result, status) = (.success(response), response.status)
+        } catch {
+            (result, status) = (.failure(error), Service.status(of: error))
+        }
+        audit(endpoint, call.request, from: call.principal, status: status)
+        return try result.get()
+    }
+
+    /// Makes what of a call takes more than its route does: the scope `admin`. What is refused for
+    /// want of that is noted by its route.
+    func auditedAsAdmin(
+        _ operation: String, _ call: Call, _ body: @LoopActor () async throws -> Response
+    ) async throws -> Response {
+        do {
+            let response = try await body()
+            note(operation, call.request, from: call.principal, status: response.status)
             return response
         } catch {
-            audit(
-                endpoint, call.request, from: call.principal, status: Service.status(of: error))
+            let status = Service.status(of: error)
+            if status != 403 { note(operation, call.request, from: call.principal, status: status) }
             throw error
         }
     }
 
     /// Notes a call of the gateway's admin, or one that whoever makes it has not the scope for.
     func audit(_ endpoint: Endpoint, _ request: Request, from principal: Principal, status: Int) {
-        guard let audit, endpoint.isAudited(request) || status == 403 else { return }
-        let operation = "\(endpoint.method) \(endpoint.pattern)"
+        guard endpoint.isAudited(request) || status == 403 else { return }
+        note(
+            "\(endpoint.method) \(endpoint.pattern)", request, from: principal, status: status,
+            isWatched: endpoint.pattern == "/v1/usage")
+    }
+
+    private func note(
+        _ operation: String, _ request: Request, from principal: Principal, status: Int,
+        isWatched: Bool = false
+    ) {
+        guard let audit else { return }
         var entry = AuditEntry(.call(operation), at: clock.now)
         entry.tenant = gateway.tenants.name(of: principal.tenant)
         entry.token = principal.token?.description ?? "file"
@@ -46,7 +73,7 @@ extension Service {
         // Whoever may not make a call may try as often as he likes, and pages ask for figures again
         // and again.
         let isRefused = [403, 429].contains(status)
-        guard isRefused || endpoint.pattern == "/v1/usage" else { return audit.note(entry) }
+        guard isRefused || isWatched else { return audit.note(entry) }
         audit.note(
             .calls(
                 operation: operation, tenant: entry.tenant, token: entry.token ?? "",

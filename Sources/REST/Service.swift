@@ -132,6 +132,11 @@ public final class Service {
         nodes?.onChange = { [weak self] in self?.placesHaveChanged() }
     }
 
+    /// Reads a URL by the one parser of URLs.
+    func parse(_ url: String) throws(URLRejection) -> WebURL {
+        try transport.parse(url)
+    }
+
     /// The tokens of files. Others than before end what was begun with these: the sessions of
     /// browsers, event streams, and what connections are remembered by.
     public var tokens: TokenTable {
@@ -216,6 +221,8 @@ struct Endpoint {
     let seat: Seat
     /// The names of what it reads of the query: nothing else may stand there, and each once.
     let query: QueryNames
+    /// Whether an `Idempotency-Key` has it done once, however often it is sent.
+    let takesKey: Bool
     /// How fast the body has to come; nil for the server's own pace.
     let bodyPace: BodyPace?
     let handler: @LoopActor (Call) async throws -> Response
@@ -390,12 +397,15 @@ struct Endpoint {
                 "A token whose only scope is metrics may read /metrics, and nothing else.")
         }
         try query.check(request)
+        // Who sends a key counts on it: sent again, the call is done again.
+        if method == "POST", !takesKey { try Call.refuseIdempotencyKey(of: request) }
         return Call(request, principal, by: service.authenticator, at: service.nodes)
     }
 
     init(
         _ method: String, _ pattern: String, _ access: Access, query: QueryNames = [],
-        at seat: Seat = .ofTenant, takesBody: Bool = true, bodyPace: BodyPace? = nil,
+        at seat: Seat = .ofTenant, takesBody: Bool = true, takesKey: Bool = false,
+        bodyPace: BodyPace? = nil,
         immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
@@ -408,6 +418,7 @@ struct Endpoint {
         self.scopes = isReadable ? scopes + [.read] : scopes
         self.query = query
         self.seat = seat
+        self.takesKey = takesKey
         self.bodyPace = bodyPace
         self.immediateHandler = immediateHandler
         if takesBody, method != "DELETE" {
@@ -442,7 +453,6 @@ struct Endpoint {
             } else {
                 call = try endpoint.call(request, service)
             }
-            guard endpoint.isAudited(request) else { return try await handler(call) }
             return try await service.audited(endpoint, call, handler)
         }
     }

@@ -30,6 +30,7 @@ package enum TaskStatus {
         static let retryOf: UInt8 = 25
         static let redirectsBefore: UInt8 = 26
         static let isOnePart: UInt8 = 28
+        static let policyRetryCount: UInt8 = 29
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -62,6 +63,9 @@ package enum TaskStatus {
             parts.clear.put(Field.suspendCount, task.suspendCount)
         }
         if task.retryCount != 0 { parts.clear.put(Field.retryCount, task.retryCount) }
+        if task.policyRetryCount != 0 {
+            parts.clear.put(Field.policyRetryCount, task.policyRetryCount)
+        }
         if task.mirrorCount != 0 { parts.clear.put(Field.mirrorCount, task.mirrorCount) }
         if task.redirectsBefore != 0 {
             parts.clear.put(Field.redirectsBefore, task.redirectsBefore)
@@ -131,6 +135,7 @@ package enum TaskStatus {
             case Field.content: task.content = try ContentRecord(try reader.record())
             case Field.suspendCount: task.suspendCount = try reader.int()
             case Field.retryCount: task.retryCount = try reader.int()
+            case Field.policyRetryCount: task.policyRetryCount = try reader.int()
             case Field.mirrorCount: task.mirrorCount = try reader.int()
             case Field.redirectsBefore: task.redirectsBefore = try reader.int()
             case Field.isOnePart: task.isOnePart = try reader.bool()

@@ -135,6 +135,9 @@ final class S3CredentialSource {
         case unchanged, without
     }
 
+    /// Bytes: no such file is as large.
+    private nonisolated static let sizeLimit = 64 << 10
+
     private nonisolated static func read(
         _ path: String, profile: String, unless version: Version?
     ) throws -> Outcome {
@@ -147,8 +150,11 @@ final class S3CredentialSource {
             inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec,
             nanoseconds: status.st_mtim.tv_nsec)
         guard found != version else { return .unchanged }
-        let bytes = [UInt8](unsafeUninitializedCapacity: 64 << 10) { buffer, count in
-            count = max(0, Glibc.read(file, buffer.baseAddress, buffer.count))
+        guard status.st_size < sizeLimit else { throw FileError("read", code: EFBIG) }
+        let bytes = try [UInt8](unsafeUninitializedCapacity: sizeLimit) { buffer, count in
+            let length = Glibc.read(file, buffer.baseAddress, buffer.count)
+            guard length >= 0 else { throw FileError("read", code: errno) }
+            count = length
         }
         guard
             let credentials = S3Credentials(

@@ -5,12 +5,6 @@ public struct AllowedDestination: Hashable, Sendable, CustomStringConvertible {
     /// The one port that is open, 1…65,535; nil for every port.
     public let port: Int?
 
-    /// Opens the block, for one port or for all.
-    public init(block: AddressBlock, port: Int? = nil) {
-        self.block = block
-        self.port = port
-    }
-
     /// Whether an address and port are of this place.
     ///
     /// A version 4 block does not hold the forms of version 6 that carry its addresses.

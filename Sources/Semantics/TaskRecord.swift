@@ -309,8 +309,11 @@ public struct TaskFields: Equatable, Sendable {
     public var cancellation: BackgroundCancellation?
     /// The completed task that this one repeats; nil for one that repeats none.
     public var retryOf: TaskID?
-    /// How often an attempt was made again by `TaskOptions.retry`.
+    /// How often the task was tried again.
     public var retryCount: Int
+    /// How often because `TaskOptions.retry` says so: in a background session others are free
+    /// (S-52).
+    public var policyRetryCount = 0
     /// When the next attempt follows one that has failed, by the wall clock; nil where none is
     /// waited for.
     public var nextAttemptAt: Timestamp?

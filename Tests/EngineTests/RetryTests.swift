@@ -227,6 +227,27 @@ struct RetryTests {
         #expect(try await harness.read(task) == Array("mirrored".utf8))
     }
 
+    @Test(
+        arguments: [
+            (302, ["Location": "ftp://a.test/"]), (302, ["Location": "http:///"]),
+            (206, ["Content-Range": "bytes 0-0/2"]),
+        ] as [(Int, HeaderList)])
+    @LoopActor
+    func `a source whose answer is of no use is followed by a mirror, too`(
+        status: Int, headers: HeaderList
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let mirrors = [try harness.network.parse("http://mirror.test/a")]
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.mirrors = mirrors }, in: session)
+        try await harness.network.attempt(0).answer(status, headers, [7])
+        try await harness.network.attempt(1).answer(200, [:], Array("mirrored".utf8))
+        let record = try await harness.finished(task)
+        #expect(record.error == nil && record.response?.status == 200)
+        #expect(try await harness.read(task) == Array("mirrored".utf8))
+    }
+
     @Test @LoopActor
     func
         `a mirror with other bytes is not believed: the digest decides, and the next one is asked (R-3)`()

@@ -233,6 +233,29 @@ struct TimeoutTests {
     }
 
     @Test @LoopActor
+    func `a date that is given in the line takes the task out of it (S-44)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.delayedRequest)) {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        let first = try await harness.create(try harness.spec(), in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        var change = TaskChange()
+        change.earliestBeginDate = .some(
+            Timestamp(milliseconds: harness.clock.now.milliseconds + 60_000))
+        let view = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
+        #expect(view.record.state == .running && view.waitingFor == .beginDate)
+        try await harness.network.attempt(0).answer()
+        #expect(try await harness.recorder.end(of: first) == nil)
+        await harness.quiet()
+        #expect(harness.network.attempts.count == 1)
+        harness.clock.advance(by: .seconds(61))
+        try await harness.answer(task, .delayedRequest(.continue))
+        try await harness.network.attempt(1).answer()
+        #expect(try await harness.recorder.end(of: task) == nil)
+    }
+
+    @Test @LoopActor
     func `the whole task's timer runs while it waits for a slot (S-17, S-18)`() async throws {
         let harness = try await TestGateway.open()
         let session = try await harness.session {

@@ -240,7 +240,7 @@ import Testing
 
     @Test func `A reader that takes nothing is closed`() async throws {
         var limits = ServerLimits()
-        limits.stalledAnswer = .milliseconds(300)
+        limits.stalledAnswer = .seconds(2)
         try await live(limits: limits) { live, feed in
             let connection = try await live.client.connect(receiveBuffer: 4096)
             try await connection.send("GET /live HTTP/1.1\r\nHost: h\r\n\r\n")

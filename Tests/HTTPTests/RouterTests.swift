@@ -36,8 +36,9 @@ import Testing
         ("DELETE", "/v1/tasks/tsk_1", 200, "DELETE /v1/tasks/{task} task=tsk_1"),
         ("GET", "/v1/tasks/tsk_1/content", 200, "GET /v1/tasks/{task}/content task=tsk_1"),
         ("GET", "/v1/tasks/newest", 200, "GET /v1/tasks/newest"),
-        ("DELETE", "/v1/tasks/newest", 200, "DELETE /v1/tasks/{task} task=newest"),
-        ("POST", "/v1/tasks/newest", 200, "POST /v1/{other}/newest other=tasks"),
+        ("DELETE", "/v1/tasks/newest", 405, "method-not-allowed"),
+        ("GET", "/v1/tasks/newest/content", 200, "GET /v1/tasks/{task}/content task=newest"),
+        ("POST", "/v1/files/newest", 200, "POST /v1/{other}/newest other=files"),
         (
             "GET", "/v1/sessions/s/tasks/t", 200,
             "GET /v1/sessions/{session}/tasks/{task} task=t session=s"
@@ -72,6 +73,7 @@ import Testing
     @Test(arguments: [
         ("PUT", "/v1/tasks", 405, "GET, HEAD, OPTIONS, POST"),
         ("PUT", "/v1/tasks/tsk_1", 405, "DELETE, GET, HEAD, OPTIONS"),
+        ("DELETE", "/v1/tasks/newest", 405, "GET, HEAD, OPTIONS"),
         ("OPTIONS", "/v1/tasks", 204, "GET, HEAD, OPTIONS, POST"),
         ("OPTIONS", "*", 204, "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE"),
     ])

@@ -41,7 +41,7 @@ import Testing
         async throws
     {
         var limits = ServerLimits()
-        limits.stalledAnswer = .milliseconds(200)
+        limits.stalledAnswer = .seconds(2)
         limits.answerAhead = 2 * Self.large
         try await live(limits) { live in
             let paused = try await stuck(live, on: "/stream/16/\(1 << 20)")

@@ -28,7 +28,8 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    /// The limit also counts what the test waits for others.
+    @Test(.timeLimit(.minutes(5)))
     func `what was left of tasks that are gone is swept up, however much it is`() async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)

@@ -55,12 +55,17 @@ import Testing
             configuration.allowsUnsafeTransactions = true
             let other = try DatabaseQueue(
                 path: "\(folder)/\(DurableStore.fileName)", configuration: configuration)
+            let met = Gate()
+            try await store.pool.writeWithoutTransaction { database in
+                database.trace { if "\($0)".hasPrefix("BEGIN IMMEDIATE") { met.open() } }
+            }
             try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
             async let committed: Void = {
                 for batch in History().batches { try await store.commit(batch) }
             }()
-            // So that the lock is met, and given back while it is waited for.
-            try await Task.sleep(for: .milliseconds(200))
+            // The lock is met, and given back while it is waited for.
+            try await met.wait()
+            try await Task.sleep(for: .milliseconds(50))
             try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
             try await committed
             try other.close()

@@ -59,7 +59,7 @@ struct PostgresAbsenceTests {
         await #expect(throws: StoreError.self) { try await store.load() }
         let start = ContinuousClock.now
         await withTaskGroup { group in
-            for _ in 0..<60 {
+            for _ in 0..<180 {
                 group.addTask {
                     await #expect(throws: StoreError.self) {
                         try await store.knows(TaskID(rawValue: 1))
@@ -67,8 +67,8 @@ struct PostgresAbsenceTests {
                 }
             }
         }
-        // Twenty for each connection, two seconds each.
-        #expect(ContinuousClock.now - start < .seconds(20))
+        // Sixty for each connection, two seconds each.
+        #expect(ContinuousClock.now - start < .seconds(45))
     }
 
     @Test func `a server that hangs is away, and has done nothing twice when it goes on`()
@@ -76,7 +76,7 @@ struct PostgresAbsenceTests {
     {
         try await TemporarySchema.with { url in
             var waiting = Patience()
-            waiting.answer = .milliseconds(300)
+            waiting.answer = .seconds(2)
             let store = try PostgresStore(
                 url: url, sealer: sealer, patience: .seconds(10), waiting: waiting)
             var world = World()
@@ -90,7 +90,8 @@ struct PostgresAbsenceTests {
                 Issue.record("\(String(describing: error))")
                 return
             }
-            try await store.commit(batch)
+            // Until the server has ended that session it may be away once more.
+            try await eventually("the commit") { (try? await store.commit(batch)) != nil }
             #expect(try await store.load().sessions == [world.session(session)])
             await store.close()
         }
@@ -98,7 +99,10 @@ struct PostgresAbsenceTests {
 
     @Test func `a server that hangs does not hold up the end (R-12)`() async throws {
         try await TemporarySchema.with { url in
-            let store = try PostgresStore(url: url, sealer: sealer)
+            var waiting = Patience()
+            waiting.answer = .seconds(120)
+            let store = try PostgresStore(
+                url: url, sealer: sealer, patience: .seconds(10), waiting: waiting)
             var world = World()
             let session = world.makeSession()
             let batch = world.batch(session)
@@ -109,7 +113,7 @@ struct PostgresAbsenceTests {
             for _ in 0..<100 { await Task.yield() }
             let start = ContinuousClock.now
             await store.close()
-            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(ContinuousClock.now - start < .seconds(45))
             await #expect(throws: StoreError.self) { try await commit.value }
         }
     }

@@ -83,7 +83,7 @@ struct PostgresSessionTests {
         try await TemporarySchema.with { url in
             let hosts = url.replacing(/@127.0.0.1:/, with: "@127.0.0.1:\(silent.port),127.0.0.1:")
             var patience = Patience()
-            patience.opening = .seconds(1)
+            patience.opening = .seconds(6)
             let connection = try Connection(DatabaseAddress(hosts), patience)
             #expect(try connection.rows("SELECT 1").count == 1)
             #expect(silent.acceptCount == 1)

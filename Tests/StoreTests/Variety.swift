@@ -107,6 +107,7 @@ extension World {
         retried.retryCount = 2
         retried.mirrorCount = 1
         retried.redirectsBefore = 3
+        retried.policyRetryCount = 2
         retried.isOnePart = true
         retried.resourceTime = .until(KeptTime(milliseconds: 1_700_000_000_123))
         retried.checkpoint = .plain(part: segmented.id)

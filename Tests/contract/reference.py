@@ -31,10 +31,11 @@ def events(document):
     text = [
         "# Events",
         "",
-        "Everything that a stream of events or a webhook can tell, with the members of each event and an example. `id` is there in"
+        "Every event that a stream or a webhook can tell, with its members and an example. `id` is there in"
         " webhooks only; a stream has it in its `id:` line, and the name in its `event:` line.",
         "",
-        "A stream may also send `reset`, when events that the reader has not seen are not kept any more: it carries the present state.",
+        "A stream may also send `reset`, when events that the reader has not seen are not kept any more: it carries the present state."
+        " A webhook may also be posted `webhook.test`, which is in no stream: `POST /v1/webhooks/{webhook}/test` sends it.",
         "",
         "This page is made from [openapi.yaml](../openapi.yaml).",
         "",

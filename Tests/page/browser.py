@@ -2,8 +2,12 @@
 
 import json
 import pathlib
+import time
 
 from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementClickInterceptedException, ElementNotInteractableException, StaleElementReferenceException,
+)
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
@@ -15,6 +19,11 @@ SWITCHES = [
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
     "--no-first-run", "--lang=en-GB", "--window-size=1280,800",
 ]
+
+# The page has drawn the element anew, something lies over it, or it is still on its way.
+HINDRANCES = (
+    ElementClickInterceptedException, ElementNotInteractableException, StaleElementReferenceException,
+)
 
 MEDDLE = pathlib.Path(__file__).with_name("meddle.js").read_text()
 
@@ -45,6 +54,18 @@ def launch():
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService("/usr/bin/chromedriver")
     return webdriver.Chrome(options=options, service=service)
+
+
+def persist(act):
+    """Does what a person would try again, until nothing is in the way; what that gives."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return act()
+        except HINDRANCES:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 class Page:
@@ -152,30 +173,35 @@ class Page:
     # What is done
 
     def click(self, selector):
-        element = self.wait_for(selector)
-        eventually(lambda: element.is_displayed(), f"{selector} in sight", 20)
-        element.click()
+        def act():
+            element = self.wait_for(selector)
+            eventually(lambda: element.is_displayed(), f"{selector} in sight", 20)
+            element.click()
+
+        persist(act)
 
     def press_button(self, words, within="body"):
         """The button, in sight, that bears these words, or has them as its label."""
         script = """
         return [...document.querySelectorAll(arguments[1] + ' :is(button, a)')].find((one) => !one.closest('[hidden], [aria-hidden]')
           && !one.disabled && one.checkVisibility() && (one.textContent.trim() === arguments[0] || one.getAttribute('aria-label') === arguments[0]))"""
-        element = eventually(lambda: self.js(script, words, within), f"a button “{words}” within {within}", 20)
-        element.click()
+        find = lambda: eventually(lambda: self.js(script, words, within), f"a button “{words}” within {within}", 20)
+        persist(lambda: find().click())
 
     def fill(self, label, value, within="dialog[open]"):
         """Types into the field of a label."""
         script = """
         const label = [...document.querySelectorAll(arguments[1] + ' label')].find((one) => one.textContent.trim() === arguments[0]);
         return label ? label.control : null"""
-        element = eventually(lambda: self.js(script, label, within), f"a field “{label}”", 20)
-        if element.tag_name == "select" or element.get_attribute("type") == "file":
+
+        def act():
+            element = eventually(lambda: self.js(script, label, within), f"a field “{label}”", 20)
+            if element.tag_name != "select" and element.get_attribute("type") != "file":
+                element.clear()
             element.send_keys(value)
-        else:
-            element.clear()
-            element.send_keys(value)
-        return element
+            return element
+
+        return persist(act)
 
     def type(self, *keys):
         """Presses keys wherever the focus is."""

@@ -111,8 +111,6 @@ def test_a_tenant_is_made_used_watched_and_deleted(admin, gateway, client):
     meter = page.wait_for("#admin .quotas [role=meter]")
     assert meter.get_attribute("aria-valuetext") == "2 of 2, at the limit"
 
-    # A message may lie over it.
-    page.wait_none("#toasts .toast")
     page.press_button("Revoke the nightly job", "#admin .pane")
     page.wait_text("dialog[open]", "Its transfers go on")
     page.press_button("Revoke", "dialog[open]")

@@ -1,6 +1,7 @@
 """Several gateways on one database and one folder of contents, and who calls them."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 import signal
@@ -31,6 +32,28 @@ END $$
 """
 # A reader that sees nothing for so long comes again.
 QUIET = 5
+
+
+def varints(packed):
+    """Numbers of seven bits a byte, the lowest first."""
+    number = shift = 0
+    for byte in packed:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield number
+            number = shift = 0
+
+
+def fields(record):
+    """What a record of the tables tells, by the numbers of its fields: the wire format of Protocol
+    Buffers (`RecordWriter`)."""
+    rest, found = iter(record), {}
+    while tag := next(varints(rest), None):
+        number, kind = divmod(tag, 8)
+        size = 8 if kind == 1 else next(varints(rest))
+        found[number] = bytes(itertools.islice(rest, size)) if kind else size
+    return found
 
 
 class Cluster:
@@ -72,6 +95,20 @@ class Cluster:
         """Does to the tables what the next version may do while nodes of this one serve: each gets one
         column more, and there is another one."""
         run("psql", "--no-psqlrc", "--quiet", "--command", LATER_TABLES, self.environment["FERRY_STORE"])
+
+    def column(self, query):
+        """What a query of one column finds in the tables, as text."""
+        options = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]
+        return run("psql", *options, "--command", query, self.environment["FERRY_STORE"]).splitlines()
+
+    def checkpoint(self, task):
+        """How many bytes of a download its row tells of; 0 where it tells of no stretches."""
+        number = int(task.removeprefix("tsk_"), 32)
+        (status,) = self.column(f"SELECT encode(status, 'hex') FROM task WHERE id = {number}")
+        # As `TaskStatus` and `DownloadCheckpoint` number their fields.
+        point = fields(fields(bytes.fromhex(status)).get(15, b""))
+        # Each range is told by its distance from the one before it, and its length.
+        return sum(varints(point[5])) if 7 in point else 0
 
     def refusal(self, *arguments):
         """The status and the words of a gateway on the same database that does not start."""

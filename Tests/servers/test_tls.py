@@ -20,7 +20,7 @@ import pytest
 
 import frames
 from certificates import Authorities
-from daemon import eventually, run
+from daemon import eventually, run, undisturbed
 from gateway import Gateway
 from origin import Answer
 from session import Session
@@ -496,31 +496,36 @@ def test_a_thousand_slow_handshakes_keep_nobody_waiting(folder, secure):
     with contextlib.suppress(ssl.SSLWantReadError):
         draft.do_handshake()
     first = hello.read()[:100]
-    before = failures(secure, "timedOut")
-    secure.client.get("/healthz")
-    idle = secure.resident()
-    slow = []
-    try:
-        began = time.monotonic()
-        for _ in range(1000):
-            client = socket.create_connection(("127.0.0.1", port(secure)), timeout=30)
-            client.sendall(first)
-            slow.append(client)
-        times = []
-        while time.monotonic() - began < 8:
-            start = time.monotonic()
-            assert secure.client.get("/healthz").status_code == 200
-            times.append(time.monotonic() - start)
-        assert statistics.quantiles(times, n=100)[98] < 0.1, max(times)
-        # A handshake that has begun costs what OpenSSL needs for it, and no more.
-        assert secure.resident() - idle < 1000 * 64 * 1024
-        for client in slow:
-            assert client.recv(1) == b""
-        assert time.monotonic() - began < 16
-    finally:
-        for client in slow:
-            client.close()
-    assert failures(secure, "timedOut") == before + 1000
+
+    def once():
+        before = failures(secure, "timedOut")
+        secure.client.get("/healthz")
+        idle = secure.resident()
+        slow = []
+        try:
+            began = time.monotonic()
+            for _ in range(1000):
+                client = socket.create_connection(("127.0.0.1", port(secure)), timeout=30)
+                client.sendall(first)
+                slow.append(client)
+            times = []
+            # Enough for a percentile, also where opening them took long.
+            while time.monotonic() - began < 8 or len(times) < 100:
+                start = time.monotonic()
+                assert secure.client.get("/healthz").status_code == 200
+                times.append(time.monotonic() - start)
+            # A handshake that has begun costs what OpenSSL needs for it, and no more.
+            assert secure.resident() - idle < 1000 * 64 * 1024
+            for client in slow:
+                assert client.recv(1) == b""
+            closed = time.monotonic() - began
+        finally:
+            for client in slow:
+                client.close()
+        assert failures(secure, "timedOut") == before + 1000
+        return [(statistics.quantiles(times, n=100)[98], 0.1), (closed, 16)]
+
+    undisturbed(once)
 
 
 # Bytes

@@ -18,8 +18,6 @@ public struct RemoteDecision: Equatable, Sendable {
     public let id: String
     /// `challenge`, `redirect`, `response`, `cache`, `delayedRequest`, `bodyStream`.
     public let kind: String
-    /// The session whose delegate is asked.
-    public let session: String
     /// The task that waits.
     public let task: String
     /// When the default answer is taken: milliseconds since 1970; nil where that makes no sense.
@@ -48,7 +46,6 @@ public struct RemoteDecision: Equatable, Sendable {
     private init(id: String, notice: JSONValue, data: JSONValue) {
         self.id = id
         kind = notice["kind"]?.string ?? ""
-        session = data["session"]?.string ?? ""
         task = data["task"]?.string ?? ""
         deadline = notice["deadline"]?.string.flatMap(RFC3339.milliseconds)
         let from = data["response"]?["url"]?.string ?? ""

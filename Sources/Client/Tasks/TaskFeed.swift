@@ -29,7 +29,8 @@ final class TaskFeed {
         self.session = session
         id = task.id
         progress = TaskProgress()
-        if task.isCompleted || asShown { progress.apply(task) }
+        // Whoever hears each event hears those of a task that has ended already, too.
+        if (task.isCompleted && report == nil) || asShown { progress.apply(task) }
         events = try EventStream(
             client, path: RemoteTask.path(task.id, "/events"), replaysAll: true,
             patience: client.persistence.events)

@@ -303,10 +303,9 @@ final class ResponseCache {
             if entry.place == .file { files.unlink(entry.id) }
             return false
         }
-        let replaced = others.map(\.entry.response).filter { $0.answers(new.request) }
-        // §4: the most recent one is used. Which that is of two that were asked for at the same
-        // time, the origin tells.
-        guard !replaced.contains(where: { $0.hasOvertaken(entry.response) }) else {
+        let replaced = entry.response.predecessors(
+            answering: new.request, among: others.map(\.entry.response))
+        guard let replaced else {
             if entry.place == .file { files.unlink(entry.id) }
             return false
         }

@@ -115,7 +115,7 @@ extension Revalidation: AttemptObserver {
         let url = request.url
         session.receiveCookies(of: head, to: task)
         let origin = OriginAnswer(
-            head, at: url, requestTime: requestTime, responseTime: now,
+            head, requestTime: requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
         let update = cache.take(origin, to: forwarding, foundBefore: found)
         var isStorable = update.delivery == .origin && update.storability == .storable

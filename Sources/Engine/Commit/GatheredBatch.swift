@@ -68,8 +68,6 @@ struct GatheredBatch {
 
     // MARK: What is in it
 
-    func has(_ session: SessionID) -> Bool { sessions[session] != nil }
-
     func has(_ task: TaskID) -> Bool { tasks[task] != nil }
 
     func task(_ id: TaskID) -> TaskRecord? {

@@ -5,7 +5,6 @@ internal import Semantics
 /// of it (S-56).
 @LoopActor
 final class Recovery {
-    private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let decisions: DecisionService
     private let services: TaskServices
@@ -22,7 +21,6 @@ final class Recovery {
         decisions: DecisionService, services: TaskServices, handedOver: Set<TenantID> = []
     ) {
         self.handedOver = handedOver
-        self.sessions = sessions
         self.tasks = tasks
         self.decisions = decisions
         self.services = services

@@ -110,6 +110,8 @@ public final class TaskService {
         var spec = TaskSpec(
             type: old.type, request: old.originalRequest, options: old.options, resume: true,
             checkpoint: leftover(of: old))
+        // A date is no wait for a task that has begun, nor for the one that repeats it (S-44).
+        if old.hasBegun { spec.options.earliestBeginDate = nil }
         // Nobody waits at the creation for the content of this one.
         spec.options.hasCompletionHandler = false
         spec.retryOf = old.id
@@ -446,6 +448,7 @@ extension TaskRecord {
         self.countOfBytesSent = old.countOfBytesSent
         self.countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
         self.retryCount = old.retryCount
+        self.policyRetryCount = old.policyRetryCount
         self.mirrorCount = old.mirrorCount
         self.redirectsBefore = old.redirectsBefore
         self.bodyGeneration = old.bodyGeneration

@@ -170,7 +170,7 @@ final class LiveSession {
     func receiveCookies(of head: ResponseHead, to task: TaskRecord) {
         guard head.status != 407 else { return }
         cookies?.receive(
-            head.headers, from: task.currentRequest.url, mainDocument: task.originalRequest.url,
+            head.headers, from: task.currentRequest.url, mainDocument: task.firstRequest.url,
             at: clock.now)
     }
 

@@ -92,7 +92,7 @@ struct AnswerReader {
     }
 
     private func refused(_ error: TransferError, _ head: ResponseHead) -> Meaning {
-        task.keepRedirect(response(head))
+        task.keepAnswer(response(head))
         return .fails(.fail(error))
     }
 

@@ -332,7 +332,7 @@ final class CacheFlow {
         }
         let now = services.clock.now
         let answer = OriginAnswer(
-            head, at: url, requestTime: current.requestTime, responseTime: now,
+            head, requestTime: current.requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
         let update = cache.take(answer, to: forwarding, foundBefore: current.candidates)
         if update.invalidated.contains(forwarding.request.key) {
@@ -404,12 +404,8 @@ final class CacheFlow {
     /// What a server answers for one who has proved who he is, and says so by `Vary`, would have to
     /// be found by that proof.
     private func mayShare(_ head: ResponseHead, of record: TaskRecord) -> Bool {
-        guard record.dialogue.authentication.server.use != nil else { return true }
-        return !head.headers.values(of: "Vary").contains {
-            $0.lowercased().split(separator: ",").contains {
-                $0.trimmingPrefix(while: \.isWhitespace).hasPrefix("authorization")
-            }
-        }
+        record.dialogue.authentication.server.use == nil
+            || !SelectingFields.nameAuthorization(in: head.headers)
     }
 
     /// Whether what was answered is a redirect.

@@ -260,7 +260,8 @@ extension ContentKeeper: TaskContentOwner {
         control?.send(.failed(.cannotWrite(error.description)))
     }
 
-    func contentReaderLeft() { control?.send(.cancel) }
+    /// A suspended task ends when it is resumed (S-77).
+    func contentReaderLeft() { control?.fail(.cancelled) }
 
     func contentWasRead() { control?.send(.contentKept) }
 }

@@ -62,7 +62,14 @@ final class FollowUp {
             upload.knowsServer()
             tryAgain()
         case .finish: control?.send(.answered)
-        case .fail(let error): control?.fail(error)
+        case .fail(let error):
+            // An answer that cannot be used is a source that has failed, too.
+            guard let request = task.nextSource(after: error) else {
+                control?.fail(error)
+                return
+            }
+            delegate?.responseIsLost()
+            turn(to: request)
         }
     }
 

@@ -162,7 +162,7 @@ extension TaskRecord {
     /// The request that leads to the source of what has come, for another task to go on with; nil
     /// where that is no GET of its own, such as the answer to a POST (S-34).
     var requestToResume: RequestRecord? {
-        var request = self.dialogue.replacementRequest ?? self.originalRequest
+        var request = self.firstRequest
         guard request.method == "GET", request.body == nil else { return nil }
         guard self.mirrorCount > 0 else { return request }
         guard self.mirrorCount <= self.options.mirrors.count else { return nil }
@@ -180,7 +180,7 @@ extension TaskRecord {
 extension OriginAnswer {
     /// The head of an answer, with what its links lead to.
     init(
-        _ head: ResponseHead, at url: WebURL, requestTime: Timestamp, responseTime: Timestamp,
+        _ head: ResponseHead, requestTime: Timestamp, responseTime: Timestamp,
         resolve: (String) -> WebURL?
     ) {
         self.init(

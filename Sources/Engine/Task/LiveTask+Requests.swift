@@ -25,8 +25,9 @@ extension LiveTask {
         }
     }
 
-    /// S-81: a redirect that is not followed stays with the task that it has failed.
-    func keepRedirect(_ response: ResponseRecord) {
+    /// What has failed the task stays with it, though it was not its response: a redirect that is
+    /// not followed (S-81), an error in the place of the rest (S-36).
+    func keepAnswer(_ response: ResponseRecord) {
         if record.response == nil { record.response = response }
     }
 
@@ -41,7 +42,7 @@ extension LiveTask {
     /// sensitive is for the origin that the task began with (S-69).
     func own(_ request: RequestRecord) -> RequestRecord {
         var fields = session.record.configuration.httpAdditionalHeaders
-        let first = record.dialogue.replacementRequest ?? record.originalRequest
+        let first = record.firstRequest
         if request.url.origin != first.url.origin || first.isForMirror {
             fields = fields.forAnotherOrigin(sensitive: request.sensitiveHeaders)
         }
@@ -59,26 +60,35 @@ extension LiveTask {
         let mirror = record.options.mirrors[record.mirrorCount]
         record.mirrorCount += 1
         record.redirectsBefore = record.metrics.redirectCount
-        let original = record.dialogue.replacementRequest ?? record.originalRequest
+        let original = record.firstRequest
         let decision = Redirection.decide(
-            status: 307, target: mirror, source: source(of: firstRequest), count: 0)
+            status: 307, target: mirror, source: source(of: firstAsSent), count: 0)
         guard case .follow(let next, _) = decision else { return nil }
         return original.redirected(to: next)
     }
 
-    func returnToOriginalRequest() {
+    /// The next try begins with the first request, with the session's headers (S-20). Where that
+    /// was not safe, and a redirect has led from it to a request that is, only this one is made
+    /// again: the first was answered, and what it sent has arrived (RFC 9110 §15.4.4).
+    func returnToFirstRequest() {
+        guard !isBehindUnsafeRequest else { return }
         record.redirectsBefore = record.metrics.redirectCount
-        record.currentRequest = firstRequest
+        record.currentRequest = firstAsSent
         record.dialogue.authentication.move(to: record.currentRequest.url)
     }
 
-    /// The original request, or what the delegate has put in its place, with the session's headers
-    /// (S-20, S-72).
-    private var firstRequest: RequestRecord {
-        var request = record.dialogue.replacementRequest ?? record.originalRequest
+    private var firstAsSent: RequestRecord {
+        var request = record.firstRequest
         request.headers = request.headers.merging(
             additional: session.record.configuration.httpAdditionalHeaders)
         return request
+    }
+
+    /// Whether a redirect has led from a request that is not safe to one that is, and sends
+    /// nothing.
+    var isBehindUnsafeRequest: Bool {
+        record.metrics.redirectCount > record.redirectsBefore && !record.firstRequest.isSafe
+            && record.currentRequest.isSafe && record.currentRequest.body == nil
     }
 
     private func source(of request: RequestRecord) -> Redirection.Source {
@@ -87,12 +97,6 @@ extension LiveTask {
             headers: request == record.currentRequest
                 ? record.headers(in: session.record) : request.headers,
             sensitiveHeaders: request.sensitiveHeaders)
-    }
-
-    /// Whether there has been an attempt of which anything is known.
-    var hasBegun: Bool {
-        record.hasLiveAttempt || record.response != nil || !record.metrics.transactions.isEmpty
-            || record.retryCount > 0 || record.mirrorCount > 0
     }
 
     /// Whether nothing of a response has gone where it cannot be taken back from.
@@ -135,5 +139,18 @@ extension LiveTask {
                 .error, "a held response cannot be read", ["error": .words("\(error)")])
             return nil
         }
+    }
+}
+
+extension TaskRecord {
+    /// The original request, or what the delegate has put in its place (S-72).
+    var firstRequest: RequestRecord {
+        self.dialogue.replacementRequest ?? self.originalRequest
+    }
+
+    /// Whether there has been an attempt of which anything is known.
+    var hasBegun: Bool {
+        self.hasLiveAttempt || self.response != nil || !self.metrics.transactions.isEmpty
+            || self.retryCount > 0 || self.mirrorCount > 0
     }
 }

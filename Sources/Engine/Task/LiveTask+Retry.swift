@@ -33,7 +33,7 @@ extension LiveTask {
     func nextStep(
         after error: TransferError, timeLeft: @autoclosure () -> Duration
     ) -> Exchange.NextStep? {
-        if SourceFailure.isFailure(error), let next = nextSource() { return .turn(to: next) }
+        if let next = nextSource(after: error) { return .turn(to: next) }
         if goesOn(after: error) {
             return .retry(
                 after: BackgroundRetry.delay(after: countFailure(), jitter: .random(in: 0..<1)),
@@ -67,11 +67,19 @@ extension LiveTask {
         return mayBeSentTwice || nothingHasLeft
     }
 
-    /// Whether the request does the same twice as once, or the client allows it.
+    /// Whether what another try sends does the same twice as once, or the client allows it:
+    /// all that has left by now, since the delegate may have put anything in a redirect's place.
     private var mayBeSentTwice: Bool {
-        [record.originalRequest.method, record.currentRequest.method].allSatisfy {
+        guard !isBehindUnsafeRequest else { return true }
+        let sent = record.metrics.transactions.filter { $0.requestStart != nil }.map(\.method)
+        return ([record.firstRequest.method, record.currentRequest.method] + sent).allSatisfy {
             record.options.retry?.mayRetry(method: $0) ?? RetryPolicy.isIdempotent($0)
         }
+    }
+
+    /// The request to the next source; nil where none is left, or the error is not the source's.
+    func nextSource(after error: TransferError) -> RequestRecord? {
+        SourceFailure.isFailure(error) ? nextSource() : nil
     }
 
     private func nextSource() -> RequestRecord? {
@@ -84,12 +92,12 @@ extension LiveTask {
         by policy: RetryPolicy, _ retryAfter: Duration?, _ reason: String, _ timeLeft: Duration
     ) -> Exchange.NextStep? {
         // What a background session's network has cost is none of the policy's (S-52).
-        let count = session.record.isBackground ? policyRetryCount : record.retryCount
+        let count = session.record.isBackground ? record.policyRetryCount : record.retryCount
         guard count < policy.attempts, mayBeSentTwice, canBeginAgain else { return nil }
         let delay = policy.delay(
             beforeRetry: count + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
         guard delay < timeLeft else { return nil }
-        policyRetryCount += 1
+        record.policyRetryCount += 1
         return .retry(after: delay, reason: reason)
     }
 
@@ -111,14 +119,14 @@ extension LiveTask {
         return !asAnotherTry || record.retryCount < policy.attempts
     }
 
-    /// The task is tried once more from its original request on: later, or where there is no delay
+    /// The task is tried once more from its first request on: later, or where there is no delay
     /// as soon as it comes to its turn.
     func beginRetry(after delay: Duration?, reason: String) {
         record.retryCount += 1
         services.tally.retries.add()
         record.mirrorCount = 0
         record.nextAttemptAt = delay.map { services.clock.now.advanced(by: $0) }
-        returnToOriginalRequest()
+        returnToFirstRequest()
         tellRetry(after: delay, reason: reason)
         showProgress()  // what this attempt has brought comes before
         publish(

@@ -28,8 +28,6 @@ final class LiveTask: Ticking {
     private var failuresInRow = 0
     /// What had come when the last one failed.
     private var receivedAtFailure: Int64 = 0
-    /// How often the policy has had the task tried again, in this process.
-    var policyRetryCount = 0
     /// Bytes that count as stored by the tenant: those of the content that are here.
     private var claimed: Int64
     /// What events have told of the task's appearance; nil until the commit that creates the task:
@@ -43,6 +41,7 @@ final class LiveTask: Ticking {
         _ record: TaskRecord, isNew: Bool, in session: LiveSession, services: TaskServices
     ) {
         self.record = record
+        shown.sent = record.countOfBytesSent
         // What is kept of it was counted when it came to rest, or at the start.
         claimed = record.storedLength
         told = isNew ? nil : TaskAppearance(recalled: record, at: services.clock.now)
@@ -154,6 +153,10 @@ final class LiveTask: Ticking {
     /// (S-59).
     func beginSending() {
         showProgress()
+        // Of a stream its sender tells.
+        if let body = record.currentRequest.body, !body.isStream {
+            record.countOfBytesExpectedToSend = body.length
+        }
         record.countOfBytesSent = 0
         shown.sent = 0
     }

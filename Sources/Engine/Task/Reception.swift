@@ -22,7 +22,6 @@ final class Reception {
     let saving: TaskSaving?
     private let task: LiveTask
     private let caching: CacheFlow
-    private let timers: TaskTimers
     private let waiters: TaskWaiters
     /// False once the body's end was told by the connection's end only.
     private(set) var lengthVerified = true
@@ -35,11 +34,10 @@ final class Reception {
     private lazy var meter = makeMeter()
 
     init(
-        of task: LiveTask, caching: CacheFlow, timers: TaskTimers, waiters: TaskWaiters
+        of task: LiveTask, caching: CacheFlow, waiters: TaskWaiters
     ) {
         self.task = task
         self.caching = caching
-        self.timers = timers
         self.waiters = waiters
         saving = task.record.options.destination.map { TaskSaving(of: task, at: $0) }
         content = TaskContent(of: task)
@@ -137,7 +135,9 @@ final class Reception {
             // What has come is worth more than an error's page, also to a task that has only taken
             // it over (S-35).
             guard head.status < 400 else {
-                return .fails(task.nextStep(afterRestAnsweredWith: head.status))
+                let step = task.nextStep(afterRestAnsweredWith: head.status)
+                if case .fail = step { task.keepAnswer(response) }
+                return .fails(step)
             }
             guard task.record.response == nil || delegate?.isResponseDecided == true else {
                 return .fails(.fail(.restAnswered(with: head.status)))

@@ -34,7 +34,6 @@ final class TaskDecisions {
 
     private var control: (any TaskControl)? { task.control }
     private var session: LiveSession { task.session }
-    private var isOver: Bool { control?.machine.isOver ?? true }
 
     /// What the delegate has been asked and has not answered.
     var pending: PendingDecision? { dialogue.decision }
@@ -204,6 +203,7 @@ final class TaskDecisions {
             if replacement.url != task.record.currentRequest.url { reception.drop() }
             task.record.dialogue.replacementRequest = replacement
             task.record.currentRequest = replacement
+            task.record.countOfBytesExpectedToSend = 0
         case .cancel:
             control?.fail(.cancelled)
             return
@@ -244,7 +244,7 @@ final class TaskDecisions {
     /// The redirect leads nowhere: it is the last that the task has seen.
     private func refuse(_ code: URLErrorCode, after response: ResponseRecord) {
         // The event's has no cookies.
-        task.keepRedirect(task.record.dialogue.held?.response ?? transfer.heldResponse ?? response)
+        task.keepAnswer(task.record.dialogue.held?.response ?? transfer.heldResponse ?? response)
         control?.fail(.url(code, at: task.record.currentRequest.url.string))
     }
 
@@ -491,9 +491,6 @@ extension TaskDecisions: TrustWaiter {
         guard let control, !control.machine.isOver else { return }
         control.setAsksForDecision(false)
         upload.note()
-        if let body = task.record.currentRequest.body {
-            task.record.countOfBytesExpectedToSend = body.length
-        }
         guard transfer.heldResponse == nil else {
             transfer.stop()
             control.send(.again)

@@ -44,7 +44,7 @@ final class TaskRunner {
         let challenges = ChallengeResponder(in: session, services: services)
         caching = CacheFlow(in: session, services: services)
         upload = Upload(of: task)
-        reception = Reception(of: task, caching: caching, timers: timers, waiters: waiters)
+        reception = Reception(of: task, caching: caching, waiters: waiters)
         followUp = FollowUp(of: task, reception, caching, upload, timers)
         transfer = TaskTransfer(
             of: task, into: reception, caching, upload, followUp,
@@ -254,9 +254,16 @@ final class TaskRunner {
 
     /// S-44: of a task that has begun it is shown, and nothing more.
     func setEarliestBeginDate(_ date: Timestamp?) {
-        if task.hasBegun { task.record.dialogue.hasPassedBeginDate = true }
+        if record.hasBegun { task.record.dialogue.hasPassedBeginDate = true }
         task.record.options.earliestBeginDate = date
-        if machine.phase == .waitingForBeginDate { waitForBeginDate() }
+        switch machine.phase {
+        case .waitingForBeginDate: waitForBeginDate()
+        case .waitingForSlot where beginDelay > .zero:
+            // Out of the line, to come to it anew behind the date.
+            send(.suspend)
+            resume()
+        default: break
+        }
     }
 
     /// Bytes a second; nil for no limit of the task's own.

@@ -37,7 +37,6 @@ final class TaskTransfer {
     private var delegate: (any DelegateAsking)? { task.delegate }
     private var session: LiveSession { task.session }
     private var phase: TaskMachine.Phase? { control?.machine.phase }
-    private var isOver: Bool { control?.machine.isOver ?? true }
 
     // MARK: An attempt begins
 

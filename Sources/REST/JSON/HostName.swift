@@ -30,6 +30,21 @@ enum HostName {
         return url.origin.host
     }
 
+    /// Reads the host that a filter names, an IPv6 address with brackets or without.
+    ///
+    /// - Returns: the host in normal form, as tasks and credentials have it; nil where the text is
+    ///   no host.
+    static func filtered(
+        _ text: String, _ parse: (String) throws(URLRejection) -> WebURL
+    ) -> String? {
+        let isBracketed = text.hasPrefix("[") && text.hasSuffix("]") && text.contains(":")
+        let name = isBracketed ? String(text.dropFirst().dropLast()) : text
+        return try? HostName.parse(name, port: 80, at: "", parse)
+    }
+
+    /// What is said of a filter's text that is no host.
+    static let rule = "must be a host without a port"
+
     /// RFC 1035 §2.3.4, without the dot at the end.
     private static let byteLimit = 253
 }

@@ -12,6 +12,8 @@ struct TaskSelection {
     private(set) var states: Set<TaskState>?
     private(set) var types: Set<TaskType>?
     private(set) var filter = TaskFilter()
+    /// As the client names it; `findHost` says which one that is.
+    private var host: String?
 
     // MARK: As a query
 
@@ -23,11 +25,7 @@ struct TaskSelection {
             case "state": states = try call.states()
             case "type": types = try call.choices(value, named: name)
             case "q": filter.text = try call.searchText()
-            case "host":
-                guard let host = Self.host(value) else {
-                    throw Call.invalid(name, Self.hostRule)
-                }
-                filter.host = host
+            case "host": host = value
             case "createdAfter": filter.createdAfter = try Self.instant(value, named: name)
             case "createdBefore": filter.createdBefore = try Self.instant(value, named: name)
             case "error":
@@ -61,11 +59,7 @@ struct TaskSelection {
             case "type": types = try Self.choices(&reader)
             case "q":
                 filter.text = SearchText(try reader.string(byteLimit: SearchText.byteLimit))
-            case "host":
-                guard let host = Self.host(try reader.string()) else {
-                    throw reader.fail(Self.hostRule)
-                }
-                filter.host = host
+            case "host": host = try reader.string()
             case "createdAfter":
                 filter.createdAfter = Timestamp(milliseconds: try reader.instant())
             case "createdBefore":
@@ -89,16 +83,14 @@ struct TaskSelection {
 
     // MARK: Of both
 
-    private static let hostRule = "must be a host without a port"
-
-    /// A host in the form that a task has it: lower case, no brackets.
-    private static func host(_ text: String) -> String? {
-        let host = text.lowercased()
-        guard (1...253).contains(host.utf8.count) else { return nil }
-        guard host.hasPrefix("[") else {
-            return host.utf8.count { $0 == UInt8(ascii: ":") } == 1 ? nil : host
-        }
-        return host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : nil
+    /// Finds out which host is meant.
+    ///
+    /// - Parameter parse: the one parser of URLs, which knows what a host is.
+    /// - Returns: false where what the client names is none.
+    mutating func findHost(_ parse: (String) throws(URLRejection) -> WebURL) -> Bool {
+        guard let host else { return true }
+        filter.host = HostName.filtered(host, parse)
+        return filter.host != nil
     }
 
     /// The query that finds them.

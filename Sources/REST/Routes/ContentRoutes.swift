@@ -76,6 +76,10 @@ extension Service {
     private func content(_ access: ContentAccess, for request: Request) async throws -> Response {
         let headers = Service.contentHeaders(access.record)
         guard let length = access.length else {
+            // What still comes has no entity tag (RFC 9110 §13.1.1).
+            if let tags = request.header("if-match"), tags != "*" {
+                throw ProblemCode.preconditionFailed.problem()
+            }
             // A reader is attached only by one who reads.
             if request.method == "HEAD" {
                 // Nobody knows how long it is.

@@ -9,7 +9,7 @@ internal import Semantics
 extension Service {
     func listCredentials(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        let isWanted = try call.credentialFilter()
+        let isWanted = try credentialFilter(call)
         let credentials = try await gateway.memory.credentials(in: session, of: call.tenant).filter(
             isWanted)
         return await .lists(
@@ -24,10 +24,7 @@ extension Service {
         let draft = try await call.json { reader throws(JSONError) in
             try StoredCredentialDraft(&reader)
         }
-        let transport = transport
-        let (space, credential) = try draft.checked(in: session) { text throws(URLRejection) in
-            try transport.parse(text)
-        }
+        let (space, credential) = try draft.checked(in: session, parse: parse)
         let stored = try await gateway.memory.credentials(in: session.id, of: call.tenant)
         // The first of a space is its default, until another one is said to be.
         let hasDefault = stored.contains {
@@ -45,26 +42,29 @@ extension Service {
 
     func deleteCredentials(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        let isUnwanted = try call.credentialFilter()
+        let isUnwanted = try credentialFilter(call)
         _ = try await gateway.memory.deleteCredentials(
             in: session, of: call.tenant, where: isUnwanted)
         return Response(status: 204)
     }
 }
 
-extension Call {
+extension Service {
     /// The credentials that the query is about: all that agree with every member of it.
-    fileprivate func credentialFilter() throws(Problem) -> (StoredCredential) -> Bool {
-        let filters = filters
-        let port = try number("port", in: 1...65_535, default: 0)
+    private func credentialFilter(
+        _ call: Call
+    ) throws(Problem) -> (StoredCredential) -> Bool {
+        let filters = call.filters
+        let port = try call.number("port", in: 1...65_535, default: 0)
         let isProxy = filters["isProxy"]
         guard ["true", "false", nil].contains(isProxy) else {
             throw Call.invalid("isProxy", "must be true or false")
         }
-        let host = filters["host"]?.lowercased()
+        let host = filters["host"].flatMap { HostName.filtered($0, parse) }
+        if filters["host"] != nil, host == nil { throw Call.invalid("host", HostName.rule) }
         return { stored in
             let space = stored.space
-            return host ?? space.host == space.host && (port == 0 || port == space.port)
+            return (host ?? space.host) == space.host && (port == 0 || port == space.port)
                 && filters["protocol"] ?? space.scheme == space.scheme
                 && (filters["realm"] == nil || filters["realm"] == space.realm)
                 && filters["authenticationMethod"] ?? space.method.name == space.method.name

@@ -8,11 +8,10 @@ internal import Semantics
 extension Service {
     func createSession(_ call: Call) async throws -> Response {
         let bytes = try await call.jsonBytes() ?? []
-        let transport = transport
         let draft = try await Call.offLoop(bytes) { bytes throws(Problem) in
             try SessionDraft(parsing: bytes)
         }
-        let spec = try draft.spec { text throws(URLRejection) in try transport.parse(text) }
+        let spec = try draft.spec(parse: parse)
         guard spec.webhooks.isEmpty || call.principal.scopes.contains(.webhooks) else {
             throw ProblemCode.forbidden.problem("Webhooks take the scope webhooks.")
         }

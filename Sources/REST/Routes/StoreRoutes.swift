@@ -11,7 +11,7 @@ extension Service {
         let session = try await sessionRecord(of: call)
         let url = try call.filters["url"].map { text throws(Problem) in
             do throws(URLRejection) {
-                return try transport.parse(text)
+                return try parse(text)
             } catch {
                 throw Problem(error, at: nil).with(parameter: "url")
             }

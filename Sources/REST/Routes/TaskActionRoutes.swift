@@ -88,6 +88,11 @@ extension Service {
     private func tasks(
         _ selection: TaskSelection, _ after: TaskID?, for action: TaskAction, _ call: Call
     ) async throws -> TaskList {
+        var selection = selection
+        guard selection.findHost(parse) else {
+            throw ProblemCode.invalidValue.problem(
+                "The value \(HostName.rule).", at: "/filter/host")
+        }
         var session: SessionID?
         if let name = selection.session {
             do {

@@ -8,7 +8,8 @@ internal import Semantics
 extension Service {
     func listTasks(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
-        let selection = try TaskSelection(call)
+        var selection = try TaskSelection(call)
+        guard selection.findHost(parse) else { throw Call.invalid("host", HostName.rule) }
         let isGrouped = try Service.isGrouped(call)
         let fields = try FieldSelection(call)
         let order = try call.order()
@@ -120,7 +121,16 @@ extension Service {
     func cancelTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         let order = try await cancelOrder(of: call)
-        if order.isOperators { try await requireOperator(call, of: id) }
+        guard order.isOperators else { return try await cancel(id, order, call) }
+        return try await auditedAsAdmin("POST /v1/tasks/{task}/cancel", call) {
+            try await requireOperator(call, of: id)
+            return try await cancel(id, order, call)
+        }
+    }
+
+    private func cancel(
+        _ id: TaskID, _ order: CancelOrder, _ call: Call
+    ) async throws -> Response {
         let reason = order.isOperators ? BackgroundCancellation.userForced : nil
         guard order.producesResumeData else {
             let view = try await gateway.tasks.cancel(id, of: call.tenant, because: reason)

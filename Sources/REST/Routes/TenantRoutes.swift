@@ -8,7 +8,6 @@ internal import Semantics
 /// Tenants, and the tokens that let clients call for them: for the gateway's admin.
 extension Service {
     func createTenant(_ call: Call) async throws -> Response {
-        try call.refuseIdempotencyKey()
         let draft = try await call.json { reader throws(JSONError) in
             try TenantDraft(new: &reader)
         }
@@ -69,7 +68,6 @@ extension Service {
 
     /// The token is in the answer, and nowhere else.
     func createToken(_ call: Call) async throws -> Response {
-        try call.refuseIdempotencyKey()
         let draft = try await call.json { reader throws(JSONError) in try TokenDraft(&reader) }
         if draft.tenant != TenantName.ofOperator, draft.scopes.contains(where: \.isOfGateway) {
             throw ProblemCode.invalidValue.problem(

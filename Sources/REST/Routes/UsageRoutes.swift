@@ -45,7 +45,8 @@ extension Problem {
         self = ProblemCode.quotaExceeded.problem(quota.refusal(limit), at: pointer)
         // 507 is for what has no room (RFC 4918 §11.5), 429 for what is too much (RFC 6585 §4).
         if quota != .storedBytes, quota != .stagedBytes { status = 429 }
-        if quota == .requestsPerSecond { headers.add("Retry-After", "1") }
+        // Who may make none has nothing to wait for.
+        if quota == .requestsPerSecond, limit > 0 { headers.add("Retry-After", "1") }
         self = with("quota", quota.rawValue).with("limit", limit)
     }
 }

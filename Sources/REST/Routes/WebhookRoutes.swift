@@ -12,7 +12,7 @@ extension Service {
         let draft = try await Call.reading(bytes) { reader throws(JSONError) in
             try WebhookDraft(new: &reader, withSession: true)
         }
-        let spec = try draft.spec(at: "") { text throws(URLRejection) in try transport.parse(text) }
+        let spec = try draft.spec(at: "", parse: parse)
         let session = try await session(named: draft.session, of: call)
         let creation = try await call.createOnce(bytes, at: gateway) {
             try await gateway.webhooks.create(spec, of: call.tenant, session: session, as: $0)
@@ -105,7 +105,7 @@ extension Service {
         let draft = try await call.json { reader throws(JSONError) in
             try WebhookDraft(change: &reader)
         }
-        let change = try draft.change { text throws(URLRejection) in try transport.parse(text) }
+        let change = try draft.change(parse: parse)
         let view = try await gateway.webhooks.change(id, of: call.tenant, change)
         return .json { write(view, to: &$0) }
     }
@@ -117,13 +117,11 @@ extension Service {
 
     /// The new secret is in the answer, and nowhere else.
     func rotateWebhookSecret(_ call: Call) async throws -> Response {
-        try call.refuseIdempotencyKey()
         let view = try await gateway.webhooks.rotateSecret(call.webhook(), of: call.tenant)
         return .json { write(view, to: &$0, showsSecret: true) }
     }
 
     func testWebhook(_ call: Call) async throws -> Response {
-        try call.refuseIdempotencyKey()
         let result = try await gateway.webhooks.test(call.webhook(), of: call.tenant)
         return .json { json in
             json.object { json in
@@ -172,7 +170,6 @@ extension Service {
     }
 
     func retryDelivery(_ call: Call) async throws -> Response {
-        try call.refuseIdempotencyKey()
         let id = try call.webhook()
         let record = try gateway.webhooks.read(id, of: call.tenant).record
         guard let event = call.request.parameters["event"],

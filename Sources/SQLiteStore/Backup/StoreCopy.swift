@@ -8,12 +8,10 @@ internal import Semantics
 /// of files. Needs no key. All of it blocks.
 public final class StoreCopy {
     private let queue: DatabaseQueue
-    private let path: String
 
     /// Opens a database to read it, as it is at each call.
     /// - Throws: `failed`, also where another version of Ferry has made the tables; `damaged`.
     public init(reading path: String) throws(StoreError) {
-        self.path = path
         do {
             var configuration = Configuration()
             configuration.readonly = true

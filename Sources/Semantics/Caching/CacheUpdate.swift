@@ -26,8 +26,6 @@ public struct CacheUpdate: Equatable, Sendable {
     public private(set) var updated: [StoredResponse] = []
     /// Ids of stored responses that go at once.
     public private(set) var removed: [Int64] = []
-    /// Ids of stored responses that go in the moment in which the origin's answer is stored.
-    public private(set) var replaced: [Int64] = []
     /// Keys of which everything goes at once (§4.4).
     public private(set) var invalidated: [CacheKey] = []
 
@@ -103,11 +101,9 @@ public struct CacheUpdate: Equatable, Sendable {
             request, status: answer.status, headers: answer.headers,
             contentLocation: answer.contentLocation)
         self.storability = storability
-        let answered = candidates.filter { $0.answers(request) }.map(\.id)
-        if storability == .storable {
-            replaced = answered
-        } else if request.method == "GET", Self.supersedes(answer.status) {
-            removed = answered
+        // What is stored takes the place of others when it is: see `StoredResponse.predecessors`.
+        if storability != .storable, request.method == "GET", Self.supersedes(answer.status) {
+            removed = candidates.filter { $0.answers(request) }.map(\.id)
         }
     }
 

@@ -54,6 +54,13 @@ public struct SelectingFields: Hashable, Sendable {
         fields.contains { $0.name == "authorization" && $0.value == nil }
     }
 
+    /// Whether a response is chosen by who asks: its `Vary` names `Authorization`.
+    public static func nameAuthorization(in response: HeaderList) -> Bool {
+        response.values(of: "Vary").flatMap(FieldList.members).contains {
+            $0.asciiLowercased == "authorization"
+        }
+    }
+
     /// The values of a request by names in lower case.
     private static func values(of request: HeaderList) -> [String: [String]] {
         Dictionary(

@@ -99,9 +99,24 @@ public struct StoredResponse: Equatable, Sendable {
             && selecting.match(request.headers)
     }
 
+    /// Which stored responses give their place to this one when it is stored: those to the same
+    /// request. Of two that were asked for at the same time the origin tells which one is the most
+    /// recent, and that stays (RFC 9111 §4).
+    ///
+    /// - Parameters:
+    ///   - request: what this one answers.
+    ///   - stored: all that is there for the request's key.
+    /// - Returns: nil where one of them is more recent: then this one is not stored.
+    public func predecessors(
+        answering request: CacheRequest, among stored: [StoredResponse]
+    ) -> [StoredResponse]? {
+        let equals = stored.filter { $0.answers(request) }
+        return equals.contains { $0.hasOvertaken(self) } ? nil : equals
+    }
+
     /// Whether this one, which is there, is more recent than another that comes now: it has come
     /// since that was asked for, and was made later.
-    public func hasOvertaken(_ other: StoredResponse) -> Bool {
+    private func hasOvertaken(_ other: StoredResponse) -> Bool {
         responseTime > other.requestTime && date > other.date
     }
 

@@ -75,21 +75,6 @@ public struct CookieJar: Sendable {
         return reception
     }
 
-    /// Takes one `Set-Cookie` field, as `receive` does.
-    ///
-    /// A cookie whose time is over deletes the one of its identity.
-    ///
-    /// - Throws: why the field changes nothing.
-    public mutating func set(
-        _ field: String, from url: WebURL, mainDocument: WebURL, policy: CookiePolicy,
-        at now: Timestamp
-    ) throws(CookieRejection) -> CookieChanges {
-        var changes = try admit(
-            field, from: url, mainDocument: mainDocument, policy: policy, at: now)
-        changes.append(evictExcess())
-        return changes
-    }
-
     /// Puts a cookie in that a client or a file brings; `HttpOnly` ones may be overwritten so.
     ///
     /// Its life is cut to 400 days from now (§5.5). A cookie whose time is over deletes the one of

@@ -23,7 +23,8 @@ struct MakeCertificate: ParsableCommand {
             with `--tls-client-ca authority.pem`.
 
             Exit status: 0 done; 64 wrong arguments; 66 a file cannot be read; 73 a file cannot be \
-            written; 78 the directory holds something else.
+            written; 74 standard output cannot be written, the files are there; 78 the directory holds \
+            something else.
             """)
 
     @Argument(help: "The names and addresses that clients call the gateway by.")

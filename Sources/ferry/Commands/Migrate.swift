@@ -19,8 +19,9 @@ struct Migrate: ParsableCommand {
 
             With --contents and without FROM the database stays where it is. One on a server (FERRY_STORE) \
             is told of the place, and what has come of downloads and uploads goes along; beside one in the \
-            data directory that stays there, too: start the gateway as before, and with --contents. So it \
-            is with FROM where no database is named to move it to.
+            data directory that stays there, too, and the results are kept in content/moved-…: start the \
+            gateway as before, and with --contents. So it is with FROM where no database is named to move \
+            it to.
 
             The key has to be given by --key-file or FERRY_KEY from then on. The operator's token stays in \
             the data directory: give it to other gateways as FERRY_TOKEN.

@@ -39,7 +39,12 @@ final class AuditFile: AuditLog {
         } catch {
             throw Refusal(description: "--audit-log \(path): \(error.words)", code: 73)
         }
-        start()
+        let failure = start()
+        guard failure == 0 else {
+            let words = String(cString: strerror(failure))
+            throw Refusal(
+                description: "--audit-log \(path): nothing can write it: \(words)", code: 73)
+        }
     }
 
     /// Why a path is no file of the audit.
@@ -98,7 +103,8 @@ final class AuditFile: AuditLog {
 
     // MARK: The thread
 
-    private func start() {
+    /// - Returns: 0, or the error code where there can be no other thread.
+    private func start() -> Int32 {
         var thread = pthread_t()
         let held = Unmanaged.passRetained(self)
         let failure = pthread_create(
@@ -109,6 +115,7 @@ final class AuditFile: AuditLog {
                 return nil
             }, held.toOpaque())
         if failure == 0 { self.thread.withLock { $0 = thread } } else { held.release() }
+        return failure
     }
 
     private func work() {

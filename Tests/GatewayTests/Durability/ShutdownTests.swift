@@ -152,14 +152,17 @@ struct ShutdownTests {
     @Test func `an idle gateway ends at once, and signals up to its very end change nothing`()
         async throws
     {
-        try await RunningGateway.alone { gateway in
-            _ = try await gateway.client.createSession()
-            let deadline = ContinuousClock.now + .seconds(5)
-            while gateway.process.exit == nil, ContinuousClock.now < deadline {
-                gateway.process.terminate()
-                await Task.yield()
+        try await expectOnce(within: .seconds(5)) {
+            try await RunningGateway.alone { gateway in
+                _ = try await gateway.client.createSession()
+                let begin = ContinuousClock.now
+                while gateway.process.exit == nil, ContinuousClock.now - begin < .patience {
+                    gateway.process.terminate()
+                    try await Task.sleep(for: .milliseconds(1))
+                }
+                #expect(gateway.process.exit == .status(0))
+                return ContinuousClock.now - begin
             }
-            #expect(gateway.process.exit == .status(0))
         }
     }
 }

@@ -195,7 +195,7 @@ struct StandByTests {
                 next.process.errorText.contains("the certificate was read again")
             }
             next.process.terminate()
-            #expect(try await next.process.waitForExit() == .status(0))
+            #expect(try await next.process.waitForEnd() == .status(0))
             let told = next.process.errorText.components(separatedBy: "can read the private key")
             #expect(told.count == 2)
         }

@@ -88,7 +88,7 @@ struct UploadCrashTests {
 
     /// No file without a record, and no part of a complete one.
     private func verifyFiles(of gateway: RunningGateway, _ ids: [String]) async throws {
-        try await eventually(within: .seconds(20), "the sweep of the content folder") {
+        try await eventually(within: .seconds(120), "the sweep of the content folder") {
             let names = try gateway.directory.contents().filter {
                 $0.hasPrefix("data/content/") && $0.contains("fil_")
             }

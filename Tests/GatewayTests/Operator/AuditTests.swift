@@ -146,7 +146,7 @@ struct AuditTests {
             #expect(truncate(path, 0) == 0)
             #expect(try await lines(50, in: path).count == 50)
             process.terminate()
-            #expect(try await process.waitForExit() == .status(0))
+            #expect(try await process.waitForEnd() == .status(0))
             #expect(process.errorText.contains("the audit log is written again"))
             #expect(try lines(path).count == 50)
         }

@@ -101,7 +101,7 @@ struct LogTests {
                 $0["peer"].string == "127.0.0.1"
             }
             process.terminate()
-            #expect(try await process.waitForExit() == .status(0))
+            #expect(try await process.waitForEnd() == .status(0))
             _ = try await line("the gateway stops", of: process) {
                 $0["signal"].string == "SIGTERM"
             }
@@ -121,7 +121,7 @@ struct LogTests {
             let (process, client) = try await serve().ready()
             _ = try await client.get("/v1/tasks")
             process.send(SIGINT)
-            #expect(try await process.waitForExit() == .status(0))
+            #expect(try await process.waitForEnd() == .status(0))
             let lines = try lines(of: process)
             #expect(
                 lines.compactMap { $0["message"].string } == [

@@ -96,20 +96,22 @@ struct OperatorTests {
             let file = gateway.directory.file("data/token")
             let status = try ChildProcess(
                 RunningGateway.executable, ["status"] + arguments + [file])
-            #expect(try await status.waitForExit() == .status(0), "\(status.errorText)")
-            let lines = status.outputText.split(separator: "\n").map {
-                $0.split(separator: "  ", maxSplits: 1).map {
+            #expect(try await status.waitForEnd() == .status(0), "\(status.errorText)")
+            var said: [String: String] = [:]
+            for line in status.outputText.split(separator: "\n") {
+                let words = line.split(separator: "  ", maxSplits: 1).map {
                     $0.trimmingCharacters(in: .whitespaces)
                 }
+                try #require(words.count == 2 && said[words[0]] == nil, "\(line)")
+                said[words[0]] = words[1]
             }
-            let said = Dictionary(uniqueKeysWithValues: lines.map { ($0[0], $0[1]) })
             #expect(said["gateway"] == gateway.url && said["tasks"] == "3 suspended")
             #expect(said["sessions"] == "1 active" && said["waiting"] == "nothing")
             #expect(said["disk"]?.contains(" free of ") == true && said["limit"] == "none")
             #expect(said["decisions"] == "none wait")
             let json = try ChildProcess(
                 RunningGateway.executable, ["status", "--json"] + arguments + [file])
-            #expect(try await json.waitForExit() == .status(0))
+            #expect(try await json.waitForEnd() == .status(0))
             #expect(try TestJSON(parsing: json.outputText)["tasks"]["suspended"].int == 3)
         }
     }
@@ -135,7 +137,7 @@ struct OperatorTests {
 
     @Test func `the program says which it is`() async throws {
         let process = try ChildProcess(RunningGateway.executable, ["--version"])
-        #expect(try await process.waitForExit() == .status(0))
+        #expect(try await process.waitForEnd() == .status(0))
         let text = process.outputText.trimmingCharacters(in: .newlines)
         #expect(text.wholeMatch(of: /\d+\.\d+\.\d+ \([0-9A-Za-z-]+\)/) != nil, "\(text)")
     }

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -101,9 +102,31 @@ struct CredentialRouteTests {
         #expect(try await users(session.credentials()) == Set(left))
     }
 
+    @Test(arguments: [
+        ("exämple.com", "xn--exmple-cua.com"), ("0x7f.1", "127.0.0.1"),
+        ("0:0:0:0:0:0:0:1", "::1"), ("EXAMPLE.com", "example.com"),
+    ])
+    func `a credential is deleted by the host that it was put in for`(
+        host: String, stored: String
+    ) async throws {
+        let session = try await client.createSession("ephemeral")
+        var entry = TestJSON.stored("a", "x", for: origin).object ?? [:]
+        var space = entry["protectionSpace"]?.object ?? [:]
+        space["host"] = .string(host)
+        entry["protectionSpace"] = .object(space)
+        #expect(try await session.put(.object(entry)).status == 204)
+        #expect(
+            try await session.credentials()[0]["protectionSpace"]["host"] == .string(stored))
+        let text = try #require(
+            host.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        #expect(try await session.tell("DELETE", "credentials?host=" + text).status == 204)
+        #expect(try await session.credentials().isEmpty)
+    }
+
     @Test(
         arguments: [
-            ("?usr=a", "usr"), ("?port=0", "port"), ("?port=a", "port"), ("?isProxy=1", "isProxy"),
+            ("?host=a%20b", "host"), ("?host=a:80", "host"), ("?usr=a", "usr"), ("?port=0", "port"),
+            ("?port=a", "port"), ("?isProxy=1", "isProxy"),
             ("?user=a&user=b", "user"),
         ])
     func `a filter that is wrong deletes nothing`(query: String, name: String) async throws {

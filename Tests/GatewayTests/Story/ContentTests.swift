@@ -52,6 +52,20 @@ struct ContentTests {
         #expect(answer.headers["Content-Range"] == "bytes */100000")
     }
 
+    @Test func `what still comes has no entity tag (RFC 9110 13.1.1)`() async throws {
+        let gate = Gate()
+        origin.on("/gated-tag", .stall(after: 1, of: 2, until: gate))
+        let session = try await client.createSession("ephemeral")
+        let task = try await session.start("data", origin.url("/gated-tag"))
+        _ = try await client.task(task) { $0["countOfBytesReceived"].int == 1 }
+        let path = "/v1/tasks/\(task)/content"
+        let refused = try await client.get(path, ["If-Match": "\"\(task)\""])
+        #expect(refused.status == 412 && refused.problem == "precondition-failed")
+        async let any = client.get(path, ["If-Match": "*"])
+        gate.open()
+        #expect(try await any.body.count == 2)
+    }
+
     @Test func `the entity tag is strong and decides`() async throws {
         let path = try await completed()
         let whole = try await client.get(path)

@@ -58,7 +58,7 @@ struct PrivateGatewayTests {
         // Nobody else takes it for the user's gateway.
         let tasks = try ChildProcess(
             RunningGateway.executable, ["tasks"], environment: ["HOME": home.path])
-        #expect(try await tasks.waitForExit() == .status(3))
+        #expect(try await tasks.waitForEnd() == .status(3))
         #expect(tasks.errorText.contains("ferry serve"))
         var status = stat()
         #expect(stat(place, &status) == 0 && status.st_mode & 0o777 == 0o700)
@@ -91,12 +91,12 @@ struct PrivateGatewayTests {
         let get = try ferry("get", origin.url("/big.iso"))
         try await eventually("bytes") { (try? home.read("files/big.iso.part").count) ?? 0 > 0 }
         get.send(SIGINT)
-        #expect(try await get.waitForExit() == .status(130), "\(get.errorText)")
+        #expect(try await get.waitForEnd() == .status(130), "\(get.errorText)")
         #expect(get.errorText.contains("To go on: "))
         #expect(try home.contents().contains("files/big.iso.resume"))
         try await waitForEnd()
         let again = try ferry("get", origin.url("/big.iso"))
-        #expect(try await again.waitForExit() == .status(0), "\(again.errorText)")
+        #expect(try await again.waitForEnd() == .status(0), "\(again.errorText)")
         #expect(again.errorText.contains("resuming at"))
         #expect(Pattern.firstDifference(in: try home.read("files/big.iso")) == nil)
         #expect(try home.contents().filter { $0.hasPrefix("files/") } == ["files/big.iso"])
@@ -124,7 +124,7 @@ struct PrivateGatewayTests {
         let get = try ferry("get", origin.url("/big.iso"))
         try await eventually("bytes") { (try? home.read("files/big.iso.part").count) ?? 0 > 0 }
         kill(try #require(gateway), SIGKILL)
-        #expect(try await get.waitForExit() == .status(0), "\(get.errorText)")
+        #expect(try await get.waitForEnd() == .status(0), "\(get.errorText)")
         #expect(get.errorText.contains("going on with another one"))
         #expect(!get.errorText.contains("ferry serve"))
         #expect(Pattern.firstDifference(in: try home.read("files/big.iso")) == nil)
@@ -164,7 +164,7 @@ struct PrivateGatewayTests {
             environment: [
                 "PATH": "/usr/bin:/bin", "HOME": home.path, "XDG_STATE_HOME": home.file("state"),
             ])
-        #expect(try await get.waitForExit() == .status(3))
+        #expect(try await get.waitForEnd() == .status(3))
         #expect(get.errorText.contains(home.file("state")), "\(get.errorText)")
         #expect(get.errorText.contains("--gateway"))
     }

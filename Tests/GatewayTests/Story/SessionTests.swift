@@ -50,8 +50,13 @@ struct SessionTests {
         given: TestJSON, shown: TestJSON
     ) async throws {
         let session = try await client.createSession(
-            "ephemeral", ["configuration": ["urlCache": given]])
+            "default", ["configuration": ["urlCache": given]])
         #expect(session.json["configuration"]["urlCache"] == shown)
+        // Nothing of an ephemeral session is on the disk (S-2).
+        let ephemeral = try await client.createSession(
+            "ephemeral", ["configuration": ["urlCache": given]])
+        let cache = ephemeral.json["configuration"]["urlCache"]
+        #expect(cache["diskCapacity"] == 0 && cache["memoryCapacity"] == shown["memoryCapacity"])
     }
 
     @Test func `what has no effect is named (S-28)`() async throws {

@@ -155,7 +155,7 @@ struct TaskLifeTests {
     @Test func `a task that never ends is ended by the resource timer (S-17)`() async throws {
         origin.on("/drip", .drip(1000, by: 1, every: .milliseconds(50)))
         let session = try await client.createSession(
-            "ephemeral", ["configuration": ["timeoutIntervalForResource": 1]])
+            "ephemeral", ["configuration": ["timeoutIntervalForResource": 3]])
         let task = try await session.run("data", origin.url("/drip"))
         #expect(task.errorCode == -1001)
         #expect((task["countOfBytesReceived"].int ?? 0) > 0)

@@ -86,6 +86,7 @@ struct TaskSearchTests {
             ("q=some+FILE", [plain]), ("q=NIGHT", [plain]), ("q=out.bin", [plain]),
             ("q=", [plain, failed, other.id]), ("q=nothing", []),
             ("host=127.0.0.1", [plain, failed]), ("host=OTHER.example", [other.id]),
+            ("host=0x7f.1", [plain, failed]),
             ("error=true", [failed]), ("error=false", [plain, other.id]),
             ("metadata.job=7", [failed, other.id]), ("metadata.job=8", []),
             ("metadata.job=7&metadata.kind=a+b%26c", [failed]),
@@ -134,7 +135,8 @@ struct TaskSearchTests {
 
     @Test(arguments: [
         "fields=", "fields=id,,state", "fields=sate", "fields=response.status", "order=created",
-        "order=", "error=yes", "error=", "host=", "host=a:80", "host=%5B::1", "createdAfter=today",
+        "order=", "error=yes", "error=", "host=", "host=a:80", "host=%5B::1", "host=a%20b",
+        "createdAfter=today",
         "createdBefore=2020-01-01", "createdAfter=", "metadata.a%20b=1", "cursor=ses_000000000000",
     ])
     func `a value that means nothing is refused by its name`(query: String) async throws {

@@ -105,6 +105,18 @@ struct BadInputTests {
         #expect(try await client.delete(path).status == 204)
     }
 
+    @Test(arguments: ["suspend", "resume", "cancel"])
+    func `what a key would not have done once takes none`(verb: String) async throws {
+        let client = try RunningGateway.shared.client
+        let task = try await client.createSession("ephemeral")
+            .create("data", "http://127.0.0.1:9/")
+        let path = "/v1/tasks/\(task.id)/\(verb)"
+        let keyed = try await client.post(path, nil, ["Idempotency-Key": "once"])
+        #expect(keyed.status == 422 && keyed.problem == "invalid-header")
+        #expect(try await client.task(task.id)["state"].string == "suspended")
+        #expect(try await client.post(path).status == 200)
+    }
+
     @Test func `the largest body that is taken is 1 MiB`() async throws {
         let client = try RunningGateway.shared.client
         let frame =

@@ -28,7 +28,7 @@ struct BrowserSessionShareTests {
         let followed = try await crowd.with(token: nil).events(
             "/v1/events", ["Cookie": cookies[0]])
         let own = try await signIn(few)
-        try await followed.waitForEnd(within: .seconds(5))
+        try await followed.waitForEnd(within: .seconds(30))
         #expect(try await !isSignedIn(cookies[0], crowd))
         for cookie in cookies.dropFirst() { #expect(try await isSignedIn(cookie, crowd)) }
         for _ in 0..<8 { cookies.append(try await signIn(crowd)) }

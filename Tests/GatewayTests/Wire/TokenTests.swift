@@ -104,8 +104,8 @@ struct TokenTests {
             #expect(try await owner.delete("/v1/tokens/\(doomed.id)").status == 204)
             try await connection.send(client.requestHead("GET", "/v1/tasks"))
             #expect(try await connection.response().status == 401)
-            try await stream.waitForEnd(within: .seconds(5))
-            try await page.waitForEnd(within: .seconds(5))
+            try await stream.waitForEnd(within: .seconds(30))
+            try await page.waitForEnd(within: .seconds(30))
             #expect(
                 try await TestClient(gateway.endpoint).get("/v1/tasks", ["Cookie": cookie])
                     .status == 401)
@@ -118,20 +118,24 @@ struct TokenTests {
 
     @Test func `a stream ends with its token's time, within five seconds (X-13)`() async throws {
         try await withOwner { _, owner in
-            // Far enough for a machine that is busy with other tests.
-            let expiry = Date.now + 8
-            let token = try await owner.makeToken(
-                [.events],
-                [
-                    "expiresAt": .string(
-                        expiry.ISO8601Format(.init(includingFractionalSeconds: true)))
-                ])
-            let stream = try await owner.with(token: token.text).events("/v1/events")
-            try await stream.waitForEnd(within: .seconds(8 + 5))
-            #expect(Date.now >= expiry)
-            #expect(try await owner.with(token: token.text).get("/v1/events").status == 401)
-            // It is still shown, for a week.
-            #expect(try await owner.get("/v1/tokens/\(token.id)").status == 200)
+            try await expectOnce(within: .seconds(5)) {
+                // Far enough for a machine that is busy with other tests.
+                let expiry = Date.now + 8
+                let token = try await owner.makeToken(
+                    [.events],
+                    [
+                        "expiresAt": .string(
+                            expiry.ISO8601Format(.init(includingFractionalSeconds: true)))
+                    ])
+                let stream = try await owner.with(token: token.text).events("/v1/events")
+                try await stream.waitForEnd(within: .seconds(8 + 30))
+                let delay = Date.now.timeIntervalSince(expiry)
+                #expect(delay >= 0)
+                #expect(try await owner.with(token: token.text).get("/v1/events").status == 401)
+                // It is still shown, for a week.
+                #expect(try await owner.get("/v1/tokens/\(token.id)").status == 200)
+                return .seconds(delay)
+            }
         }
     }
 
@@ -143,7 +147,7 @@ struct TokenTests {
             let stream = try await owner.events("/v1/events")
             let other = try await owner.with(token: kept.text).events("/v1/events")
             await gateway.setToken(new)
-            try await stream.waitForEnd(within: .seconds(5))
+            try await stream.waitForEnd(within: .seconds(30))
             #expect(try await owner.get("/v1/tasks").status == 401)
             let successor = owner.with(token: new.text)
             _ = try await successor.createSession("ephemeral").create("data", "http://192.0.2.1/")

@@ -81,13 +81,14 @@ private struct CacheModel {
             entries[index] = fresh
         }
         if update.storability == .storable {
-            entries.removeAll { update.replaced.contains($0.id) }
             lastID += 1
             // The length of what is kept is the version: that tells a content from another's.
-            entries.append(
-                try .make(
-                    answer.headers, id: lastID, to: request, status: answer.status,
-                    length: origin.version, at: now))
+            let new = try StoredResponse.make(
+                answer.headers, id: lastID, to: request, status: answer.status,
+                length: origin.version, at: now)
+            let replaced = try #require(new.predecessors(answering: request, among: entries))
+            entries.removeAll { replaced.map(\.id).contains($0.id) }
+            entries.append(new)
         }
         return result
     }

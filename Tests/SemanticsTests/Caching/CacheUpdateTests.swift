@@ -33,7 +33,7 @@ struct CacheUpdateTests {
         #expect(fresh.headers == answer.headers)
         #expect(fresh.remainingLifetime(at: .later(100)) == 50_000)
         #expect(update.storability == nil)
-        #expect(update.removed.isEmpty && update.replaced.isEmpty && update.invalidated.isEmpty)
+        #expect(update.removed.isEmpty && update.invalidated.isEmpty)
         #expect(
             CacheDecision(.make(), candidates: [fresh], at: .later(149)).word == "hit")
     }
@@ -179,14 +179,15 @@ struct CacheUpdateTests {
 
     @Test(
         arguments: [
-            (200, ["Cache-Control": "max-age=1"], [], [1]), (200, [:], [], [1]),
-            (200, ["Cache-Control": "no-store"], [1], []), (404, [:], [], [1]),
-            (404, ["Cache-Control": "no-store"], [1], []), (206, [:], [], []),
-            (302, [:], [1], []), (403, [:], [], []), (401, [:], [], []), (500, [:], [], []),
-            (503, ["Cache-Control": "max-age=1"], [], [1]), (429, [:], [], []),
-        ] as [(Int, HeaderList, [Int64], [Int64])])
+            (200, ["Cache-Control": "max-age=1"], [], true), (200, [:], [], true),
+            (200, ["Cache-Control": "no-store"], [1], false), (404, [:], [], true),
+            (404, ["Cache-Control": "no-store"], [1], false), (206, [:], [], false),
+            (302, [:], [1], false), (403, [:], [], false), (401, [:], [], false),
+            (500, [:], [], false), (503, ["Cache-Control": "max-age=1"], [], true),
+            (429, [:], [], false),
+        ] as [(Int, HeaderList, [Int64], Bool)])
     func `RFC 9111 4: a new answer takes the place of those to the same request`(
-        status: Int, headers: HeaderList, removed: [Int64], replaced: [Int64]
+        status: Int, headers: HeaderList, removed: [Int64], isStored: Bool
     ) throws {
         let stored = [
             try StoredResponse.make(stale.merging(additional: ["Vary": "A"])),
@@ -195,7 +196,19 @@ struct CacheUpdateTests {
         let update = try update(.make(status, headers), stored)
         #expect(update.delivery == .origin)
         #expect(update.removed == removed)
-        #expect(update.replaced == replaced)
-        #expect((update.storability == .storable) == !replaced.isEmpty)
+        #expect((update.storability == .storable) == isStored)
+        let new = try StoredResponse.make(headers, id: 3, status: status)
+        #expect(new.predecessors(answering: .make(), among: stored)?.map(\.id) == [1])
+    }
+
+    @Test func `RFC 9111 4: an answer that was overtaken takes nobody's place`() throws {
+        let slow = try StoredResponse.make(
+            ["Date": "Mon, 01 Jan 2001 00:00:00 GMT"], delay: 2_000, at: .later(2))
+        for (arrival, isOvertaken) in [(1.0, true), (-1.0, false)] {
+            let other = try StoredResponse.make(id: 2, at: .later(arrival))
+            let replaced = slow.predecessors(answering: .make(), among: [other])
+            #expect(replaced?.map(\.id) == (isOvertaken ? nil : [2]))
+            #expect(other.predecessors(answering: .make(), among: [slow])?.map(\.id) == [1])
+        }
     }
 }
