@@ -1,3 +1,4 @@
+import Dispatch
 import Loop
 import Semantics
 import TestSupport
@@ -171,13 +172,21 @@ struct CacheDecisionTests {
         let attempt = try await harness.network.attempt(0)
         let bytes = Pattern.bytes(count: 100_000)
         attempt.head(200, ["Content-Length": "100000"])
+        let runner = try #require(harness.gateway.tasks.directory.runners[task])
+        guard case .spool(let spool) = runner.sink else {
+            Issue.record("no spool")
+            return
+        }
+        // The file is not brought into its place before the task is suspended.
+        let door = DispatchSemaphore(value: 0)
+        TestGateway.files.submit(on: spool.lane) { door.wait() }
         attempt.body(bytes)
         attempt.end()
-        // While the file is brought into its place.
         try await eventually("the whole content") {
             if case .finishing? = harness.phase(of: task) { true } else { false }
         }
         _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        door.signal()
         try await eventually("the content to be kept") {
             harness.phase(of: task) == .finishing(.contentKept)
         }

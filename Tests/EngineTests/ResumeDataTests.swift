@@ -98,6 +98,7 @@ struct ResumeDataTests {
         let record = try await harness.task(second)
         #expect(record.error?.code == -1011 && record.error?.message.contains("\(status)") == true)
         #expect(!harness.recorder.has("task.didReceiveResponse", second))
+        #expect(record.response?.status == status)
         let third = try await scene.resume(next)
         #expect(try await harness.finished(third).error == nil)
         #expect(scene.server.ranges == [nil, "bytes=1000000-", "bytes=1000000-"])
