@@ -54,9 +54,8 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 		"Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'" \
 		"Tests/suite --skip '^(HTTP|TLS|Curl|Engine|Client|Gateway)Tests\.' \
 		&& Tests/suite --filter '^EngineTests\.' && Tests/suite --filter '^ClientTests\.' \
-		&& Tests/suite --filter '^GatewayTests\.ShownChange'"
+		&& Tests/suite --filter '^GatewayTests\.ShownChange' && Tests/suite --filter '^CurlTests\.'"
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^(HTTP|TLS)Tests\.'
-	@SWIFT="$(SWIFT)" Tests/suite --filter '^CurlTests\.'
 	# These wait more than they compute, and each has servers of its own. The page's tests run alone: their
 	# browsers are late on a busy machine.
 	@Tests/side-by-side "Tests/servers/run $(DEBUG) --numprocesses 4 --dist worksteal" \
