@@ -89,6 +89,29 @@ struct AuditTests {
         }
     }
 
+    @Test func `what only the body of a call takes a scope for is told, too`() async throws {
+        try await Permits.gateways.use {
+            let (process, anyone) = try await serve(path).ready()
+            let owner = anyone.with(token: home.token(in: "data"))
+            let team = try await owner.makeTenant("team")
+            for (client, status) in [(owner, 200), (team, 403)] {
+                let session = try await client.createSession(
+                    "background", ["identifier": "a", "delegate": [:]])
+                let task = try await session.create("download", "http://127.0.0.1:9/")
+                let cancel = "/v1/tasks/\(task.id)/cancel"
+                #expect(try await client.post(cancel, ["reason": "operator"]).status == status)
+                #expect(try await client.post(cancel).status == 200)
+            }
+            process.terminate()
+            _ = try await process.waitForEnd()
+            let told = try lines(path).filter {
+                $0["operation"].string == "POST /v1/tasks/{task}/cancel"
+            }
+            #expect(told.map { $0["status"].int } == [200, 403])
+            #expect(told.map { $0["tenant"].string } == ["default", "team"])
+        }
+    }
+
     @Test func `another tenant's figures are told, and calls that are refused by their number`()
         async throws
     {

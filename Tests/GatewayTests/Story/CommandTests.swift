@@ -59,6 +59,22 @@ struct CommandTests {
         #expect(try folder.contents() == [])
     }
 
+    @Test func `get shows what is sent and answered where the cache has answered at once, too`()
+        async throws
+    {
+        origin.on("/fresh", .large(10, ["Cache-Control": "max-age=1000"]))
+        let body: TestJSON = [
+            "type": "data", "resume": true, "request": ["url": .string(origin.url("/fresh"))],
+        ]
+        let filled = try await gateway.client.post(
+            "/v1/sessions/shared/tasks", body, ["Prefer": "wait=60"])
+        #expect(filled.json["error"].isNull)
+        let get = try ferry("get", "-v", origin.url("/fresh"), "-o", folder.file("fresh"))
+        #expect(try await get.waitForEnd() == .status(0), "\(get.errorText)")
+        #expect(get.errorText.contains("> GET ") && get.errorText.contains("< "))
+        #expect(origin.requests(for: "/fresh").count == 1)
+    }
+
     @Test func `an interrupted get cancels its task and leaves nothing`() async throws {
         origin.on("/stuck", .stall(after: 100_000, of: 200_000))
         let get = try ferry("get", origin.url("/stuck"), "-o", folder.file("a"))
