@@ -112,7 +112,12 @@ extension Event {
             json.member("totalBytesSent", total)
             json.member("totalBytesExpectedToSend", expected)
         case .didFinishDownloading(let place):
-            json.member("location", task.map { "/v1/tasks/\($0)/content" })
+            if let task {
+                json.member("location", path: "/v1/tasks/", task, "/content")
+            } else {
+                json.name("location")
+                json.null()
+            }
             guard let place else { return }
             json.object("destination") { json in
                 json.member("folder", place.folder)

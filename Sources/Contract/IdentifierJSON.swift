@@ -9,6 +9,24 @@ extension JSONWriter {
         plain(capacity: type(of: identifier).textLength) { identifier.write(to: $0) }
     }
 
+    /// Writes a member whose value is a path: what stands before an identifier, that, and what stands
+    /// behind it. Nothing of it needs an escape.
+    mutating func member(
+        _ name: StaticString, path before: StaticString, _ identifier: some Identifier,
+        _ behind: StaticString = ""
+    ) {
+        self.name(name)
+        let (begin, length) = (before.utf8CodeUnitCount, type(of: identifier).textLength)
+        plain(capacity: begin + length + behind.utf8CodeUnitCount) { room in
+            before.withUTF8Buffer { _ = room.update(fromContentsOf: $0) }
+            _ = identifier.write(to: .init(rebasing: room[begin..<begin + length]))
+            behind.withUTF8Buffer {
+                _ = room[(begin + length)...].update(fromContentsOf: $0)
+            }
+            return room.count
+        }
+    }
+
     /// Writes the member that names a session.
     ///
     /// - Parameters:

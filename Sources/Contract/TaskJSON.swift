@@ -14,9 +14,7 @@ extension TaskView {
         and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
         json.object { json in
-            let id = record.id.description
-            let path = "/v1/tasks/" + id
-            json.member("id", id)
+            json.member("id", record.id)
             json.member(session: record.session, isShared: sharedSession)
             json.member("number", record.number)
             json.member("type", record.type.rawValue)
@@ -71,15 +69,15 @@ extension TaskView {
             json.member("retryOf", record.retryOf)
             json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
             json.name("content")
-            writeContent(at: path, to: &json)
+            writeContent(to: &json)
             json.name("error")
             if let error = record.error { error.write(to: &json) } else { json.null() }
             json.name("metrics")
             record.metrics.write(to: &json)
             json.object("links") { json in
-                json.member("self", path)
-                json.member("events", path + "/events")
-                json.member("content", path + "/content")
+                json.member("self", path: "/v1/tasks/", record.id)
+                json.member("events", path: "/v1/tasks/", record.id, "/events")
+                json.member("content", path: "/v1/tasks/", record.id, "/content")
             }
             writeMore(&json)
         }
@@ -99,13 +97,13 @@ extension TaskView {
         }
     }
 
-    private func writeContent(at path: String, to json: inout JSONWriter) {
+    private func writeContent(to json: inout JSONWriter) {
         guard hasContent else {
             json.null()
             return
         }
         json.object { json in
-            json.member("href", path + "/content")
+            json.member("href", path: "/v1/tasks/", record.id, "/content")
             json.member(
                 "length", record.content?.length ?? record.countOfBytesExpectedToReceive)
             json.member("digest", record.content?.digest)

@@ -228,7 +228,7 @@ public final class EventLoop: SerialExecutor {
         noteWork()
         let bodies = deferred
         deferred = []
-        for body in bodies { LoopActor.assumeIsolated(body) }
+        for body in bodies { LoopActor.run(body) }
     }
 
     private func makeEvents(context: UnsafeMutableRawPointer) {

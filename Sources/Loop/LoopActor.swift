@@ -27,12 +27,20 @@ public actor LoopActor {
         }
     }
 
+    /// Runs on the loop's thread what was kept to be run there: nothing is allocated for it.
+    nonisolated static func run(_ body: @escaping @LoopActor () -> Void) {
+        precondition(loop.isCurrent, "not on the event loop's thread")
+        // Safe for the reason given in `assumeIsolated`.
+        unsafeBitCast(body, to: (() -> Void).self)()
+    }
+
     /// The door for a C callback whose context is an unretained `Owner`: recovers it, keeps it
     /// alive for the call, and enters the loop's isolation. Does nothing without a context.
     ///
     /// - Precondition: Called on the loop's thread, with a context made by
     ///   `Unmanaged.passUnretained(owner).toOpaque()` of a living owner of exactly this type.
     @inlinable
+    @inline(__always)
     public nonisolated static func enter<Owner: AnyObject>(
         _ context: UnsafeMutableRawPointer?, as type: Owner.Type,
         _ body: @LoopActor (Owner) -> Void
@@ -52,6 +60,7 @@ public actor LoopActor {
     ///
     /// - Precondition: Called on the loop's thread.
     @inlinable
+    @inline(__always)
     public nonisolated static func enter<Argument, Answer: Sendable>(
         with argument: Argument, _ body: @LoopActor (Argument) -> Answer
     ) -> Answer {

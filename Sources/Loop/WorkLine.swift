@@ -59,7 +59,7 @@ final class WorkLine {
             case .job(let job): job.runSynchronously(on: executor)
             case .taskJob(let job):
                 job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
-            case .call(let body): LoopActor.assumeIsolated(body)
+            case .call(let body): LoopActor.run(body)
             case .nothing: break
             }
             guard LoopClock.reading < end else { break }

@@ -75,12 +75,11 @@ private final class EventChannel: EventListener {
         let data = event.data(sharedSession: newestSession.isShared)
         if event.body.isProgress {
             log.append(
-                id: nil, position: nil, name: event.body.name, data: data,
+                position: nil, name: event.body.name, data: data,
                 progressKey: EventChannel.progressKey(of: event))
         } else {
-            let position = stream.position(of: event)
             log.append(
-                id: identifierPrefix + String(position), position: position,
+                idPrefix: identifierPrefix, position: stream.position(of: event),
                 name: event.body.name, data: data)
         }
         if stream.ends(with: event) {

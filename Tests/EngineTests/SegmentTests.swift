@@ -165,6 +165,28 @@ struct SegmentTests {
     }
 
     @Test @LoopActor
+    func `a priority that is changed holds for connections in line, too (S-43)`() async throws {
+        let scene = try await Scene(perHost: 2)
+        scene.server.held = Set(0..<100)
+        let harness = scene.harness
+        let task = try await scene.download(connections: 3) { $0.priority = 0.1 }
+        _ = try await scene.beginFirst()
+        try await eventually("two connections") { harness.network.attempts.count == 2 }
+        var change = TaskChange()
+        change.priority = 1
+        _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
+        let other = try await harness.create(
+            try harness.spec(.download, "http://origin.test/other"), in: scene.session)
+        // The task's second connection gives its slot back.
+        try await harness.network.attempt(1).end(.url(.networkConnectionLost))
+        let third = try await harness.network.attempt(2)
+        #expect(third.request.headers.first("Range") != nil)
+        for id in [task, other] {
+            _ = try await harness.gateway.tasks.cancel(id, of: harness.tenant)
+        }
+    }
+
+    @Test @LoopActor
     func `a connection that fails is not missed: the others fetch its range`() async throws {
         let scene = try await Scene()
         scene.server.held = [0]

@@ -377,11 +377,8 @@ final class Reception {
         guard !caching.isServing, let owner else { return }
         let isSplit = download.splitUp(
             by: task.record.options.connections, from: start, to: end,
-            {
-                SegmentedTransfer.Common(
-                    record: task.record, session: session, bandwidth: task.bandwidth,
-                    clock: services.clock, entity: $0)
-            }, isHeld: services.standsStill || task.record.state == .suspended, meter: makeMeter(),
+            { SegmentedTransfer.Common(task: task, entity: $0) },
+            isHeld: services.standsStill || task.record.state == .suspended, meter: makeMeter(),
             for: owner)
         if isSplit { caching.notePatched() }
     }

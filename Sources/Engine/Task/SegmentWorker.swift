@@ -63,6 +63,10 @@ final class SegmentWorker {
         }
     }
 
+    func placeHasChanged() {
+        if isInLine { queue.reorder(self) }
+    }
+
     /// The last range is there; on to the next.
     func goOn() { fetchNext() }
 

@@ -36,12 +36,15 @@ final class SegmentedTransfer {
     }
 
     /// What all connections have in common.
+    @LoopActor
     struct Common {
-        let record: TaskRecord
-        let session: LiveSession
-        let bandwidth: Bandwidth
-        let clock: any Clock
+        let task: LiveTask
         let entity: RangedEntity
+
+        var record: TaskRecord { task.record }
+        var session: LiveSession { task.session }
+        var bandwidth: Bandwidth { task.bandwidth }
+        var clock: any Clock { task.services.clock }
     }
 
     /// Less than this is not worth a request.
@@ -125,6 +128,11 @@ final class SegmentedTransfer {
         isHeld = false
         primaryMovedAt = common.clock.uptime
         for worker in workers { worker.release() }
+    }
+
+    /// The task has another place in its host's line (S-43, S-27).
+    func placeHasChanged() {
+        for worker in workers { worker.placeHasChanged() }
     }
 
     /// Ends all connections but the task's own.

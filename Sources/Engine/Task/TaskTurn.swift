@@ -61,7 +61,12 @@ final class TaskTurn {
     /// S-43.
     func setPriority(_ priority: Double) {
         task.record.options.priority = priority
-        if isBeforeAttempt { queue.reorder(self) }
+        placeHasChanged()
+    }
+
+    private func placeHasChanged() {
+        queue.reorder(self)
+        download.segments?.placeHasChanged()
     }
 
     // MARK: Quiet time (S-27)
@@ -87,7 +92,7 @@ final class TaskTurn {
         let left = patienceLeft
         guard left <= .zero else { return armPatience(max(left, .seconds(1))) }
         task.endDiscretion()
-        queue.reorder(self)
+        placeHasChanged()
     }
 }
 

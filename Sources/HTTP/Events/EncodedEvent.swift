@@ -27,6 +27,25 @@ public struct EncodedEvent: Sendable, Equatable {
         id: String?, name: String, data: [UInt8], onto output: inout [UInt8]
     ) {
         if let id { append("id: ", id.utf8, to: &output) }
+        format(name: name, data: data, onto: &output)
+    }
+
+    /// The same, of an event whose id is a prefix with its position, or that has none: the two are
+    /// not put together first.
+    static func format(
+        idPrefix: String, position: Int64?, name: String, data: [UInt8],
+        onto output: inout [UInt8]
+    ) {
+        if let position {
+            append("id: ", idPrefix.utf8, to: &output)
+            output.removeLast()  // the line goes on
+            output.append(contentsOf: String(position).utf8)
+            output.append(Octets.lineFeed)
+        }
+        format(name: name, data: data, onto: &output)
+    }
+
+    private static func format(name: String, data: [UInt8], onto output: inout [UInt8]) {
         append("event: ", name.utf8, to: &output)
         append("data: ", data, to: &output)
         output.append(Octets.lineFeed)

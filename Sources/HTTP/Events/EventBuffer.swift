@@ -53,10 +53,11 @@ struct EventBuffer {
 
     /// Adds an event; see `EventLog.append`.
     mutating func append(
-        id: String?, position: Int64?, name: String, data: [UInt8], progressKey: Int64?
+        idPrefix: String, position: Int64?, name: String, data: [UInt8], progressKey: Int64?
     ) {
         let start = end
-        EncodedEvent.format(id: id, name: name, data: data, onto: &bytes)
+        EncodedEvent.format(
+            idPrefix: idPrefix, position: position, name: name, data: data, onto: &bytes)
         if let position {
             precondition(position > lastPosition, "events are appended in the order of positions")
             lastPosition = position

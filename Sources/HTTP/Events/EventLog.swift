@@ -70,19 +70,21 @@ public final class EventLog {
     /// Adds an event, which goes out at the end of this turn of the loop.
     ///
     /// - Parameters:
-    ///   - id: The `id:` field of a numbered event; nil for progress.
+    ///   - idPrefix: What the position follows in the `id:` field of a numbered event.
     ///   - position: The place of a numbered event in its stream; nil for progress.
     ///   - name: The `event:` field.
     ///   - data: The `data:` field, one line.
     ///   - progressKey: Whose progress it is; newer progress of the same key supersedes it.
     /// - Precondition: Positions grow strictly, and the log is not finished.
     public func append(
-        id: String?, position: Int64?, name: String, data: [UInt8], progressKey: Int64? = nil
+        idPrefix: String = "", position: Int64?, name: String, data: [UInt8],
+        progressKey: Int64? = nil
     ) {
         precondition(!isFinished, "an event after the last one")
         if buffer.needsRoom(for: data.count) { makeRoom() }
         buffer.append(
-            id: id, position: position, name: name, data: data, progressKey: progressKey)
+            idPrefix: idPrefix, position: position, name: name, data: data,
+            progressKey: progressKey)
         scheduleFlush()
     }
 

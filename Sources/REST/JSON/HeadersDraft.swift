@@ -23,11 +23,13 @@ extension HeaderList {
     }
 
     /// Refuses what a client may not send, and what it was shown in place of a secret.
-    func check(at pointer: String, sensitive marked: [String] = []) throws(Problem) {
+    func check(
+        at pointer: @autoclosure () -> String, sensitive marked: [String] = []
+    ) throws(Problem) {
         do {
             try HeaderRules.check(self)
         } catch {
-            var pointer = pointer
+            var pointer = pointer()
             if case .header(let name) = error.subject { pointer += JSONPointer.text([name]) }
             throw ProblemCode.invalidHeader.problem(error.sentence, at: pointer)
         }
@@ -35,7 +37,7 @@ extension HeaderList {
         for field in fields where field.value == redacted && sensitive.contains(field.name) {
             throw ProblemCode.invalidHeader.problem(
                 "The value is the placeholder that answers show; give the real one.",
-                at: pointer + JSONPointer.text([field.name]))
+                at: pointer() + JSONPointer.text([field.name]))
         }
     }
 }

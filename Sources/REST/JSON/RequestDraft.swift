@@ -63,29 +63,29 @@ struct RequestDraft {
     /// - Returns: the request, with every member checked.
     /// - Throws: the 422 of the first member that is wrong.
     func record(
-        at pointer: String, method defaultMethod: String, joining: [String],
+        at pointer: @autoclosure () -> String, method defaultMethod: String, joining: [String],
         parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> RequestRecord {
         let url: WebURL
         do {
             url = try parse(self.url)
         } catch {
-            throw Problem(error, at: pointer + "/url")
+            throw Problem(error, at: pointer() + "/url")
         }
         let method = method ?? defaultMethod
         do {
             try HeaderRules.check(method: method)
         } catch {
-            throw ProblemCode.invalidHeader.problem(error.sentence, at: pointer + "/method")
+            throw ProblemCode.invalidHeader.problem(error.sentence, at: pointer() + "/method")
         }
         let headers = headers.removing(["Content-Length"])
-        try headers.check(at: pointer + "/headers", sensitive: sensitiveHeaders)
+        try headers.check(at: pointer() + "/headers", sensitive: sensitiveHeaders)
         do {
             try HeaderRules.check(
                 sensitive: sensitiveHeaders, known: self.headers.fields.map(\.name) + joining)
         } catch {
             throw ProblemCode.invalidHeader.problem(
-                error.sentence, at: "\(pointer)/sensitiveHeaders/\(error.index)")
+                error.sentence, at: "\(pointer())/sensitiveHeaders/\(error.index)")
         }
         return RequestRecord(
             url: url, method: method, headers: headers, sensitiveHeaders: sensitiveHeaders,
@@ -94,14 +94,16 @@ struct RequestDraft {
 
     /// The request's body, once it agrees with the Content-Length that the client gives; of a
     /// stream with that length.
-    func body(_ body: BodyRecord?, at pointer: String) throws(Problem) -> BodyRecord? {
+    func body(
+        _ body: BodyRecord?, at pointer: @autoclosure () -> String
+    ) throws(Problem) -> BodyRecord? {
         do {
             return try ContentLength.agreed(body, with: headers.values(of: "Content-Length"))
         } catch {
             let name = headers.fields.first { $0.name.lowercased() == "content-length" }?.name
             throw ProblemCode.invalidHeader.problem(
                 error.sentence,
-                at: "\(pointer)/headers" + JSONPointer.text([name ?? "Content-Length"]))
+                at: "\(pointer())/headers" + JSONPointer.text([name ?? "Content-Length"]))
         }
     }
 }
