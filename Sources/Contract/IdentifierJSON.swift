@@ -9,8 +9,8 @@ extension JSONWriter {
         plain(capacity: type(of: identifier).textLength) { identifier.write(to: $0) }
     }
 
-    /// Writes a member whose value is a path: what stands before an identifier, that, and what stands
-    /// behind it. Nothing of it needs an escape.
+    /// Writes a member whose value is a path: an identifier, and what stands before and behind it.
+    /// Nothing of it needs an escape.
     mutating func member(
         _ name: StaticString, path before: StaticString, _ identifier: some Identifier,
         _ behind: StaticString = ""
