@@ -128,6 +128,33 @@ struct TaskListTests {
         #expect(try await harness.task(task).options.description == "changed")
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `what drives a task is freed when it has ended, and when it rests`(
+        ends: Bool
+    ) async throws {
+        var limits = GatewayLimits()
+        limits.suspensionGrace = .milliseconds(10)
+        let harness = try await TestGateway.open(limits: limits)
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        let runner = Weakly(harness.gateway.tasks.directory.runners[task])
+        #expect(runner.object != nil)
+        if ends {
+            attempt.answer()
+            #expect(try await harness.finished(task).error == nil)
+        } else {
+            _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        }
+        try await eventually("it to be freed") { runner.object == nil }
+    }
+
+    /// An object that is not kept alive.
+    private final class Weakly {
+        weak var object: TaskRunner?
+        init(_ object: TaskRunner?) { self.object = object }
+    }
+
     @Test @LoopActor
     func `one who waited does not take the life of a task that was resumed meanwhile`()
         async throws
