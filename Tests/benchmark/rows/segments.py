@@ -29,12 +29,12 @@ def measure(bench: Bench) -> list[Comparison]:
     with (
         _Origin(bench, 1 << 26 if bench.is_quick else GIBIBYTE) as origin,
         start_gateway(bench.ferry, bench.work, "segments") as gateway,
-        gateway.connection() as connection,
     ):
-        session = gateway.session(connection, httpMaximumConnectionsPerHost=_CONNECTIONS)
+        with gateway.connection() as connection:
+            session = gateway.session(connection, httpMaximumConnectionsPerHost=_CONNECTIONS)
         samples = bench.take_turns(
             {
-                "ferry": lambda: _by_ferry(gateway, connection, session, origin),
+                "ferry": lambda: _by_ferry(gateway, session, origin),
                 "aria2c": lambda: _by_aria2c(origin, bench.work / "segments.got"),
             },
             rounds=bench.long_rounds,
@@ -82,16 +82,18 @@ class _Origin:
             raise Failed(f"{most} bodies were sent at once")
 
 
-def _by_ferry(gateway: Gateway, connection: Connection, session: str, origin: _Origin) -> float:
+def _by_ferry(gateway: Gateway, session: str, origin: _Origin) -> float:
     specification = {**download(origin.url), "connections": _CONNECTIONS}
-    began = time.monotonic()
-    task = create(connection, session, specification, wait=60)
-    task = completed(connection, task, seconds=600)
-    taken = time.monotonic() - began
-    url = gateway.url(f"/v1/tasks/{task['id']}/content")
-    command = ["curl", "--silent", "--show-error", "--fail", "--header", gateway.authorization]
-    origin.check(sha256_of_output([*command, url]))
-    delete(connection, task)
+    # One for each turn: while aria2c has its own, the gateway closes what rests.
+    with gateway.connection() as connection:
+        began = time.monotonic()
+        task = create(connection, session, specification, wait=60)
+        task = completed(connection, task, seconds=600)
+        taken = time.monotonic() - began
+        url = gateway.url(f"/v1/tasks/{task['id']}/content")
+        command = ["curl", "--silent", "--show-error", "--fail", "--header", gateway.authorization]
+        origin.check(sha256_of_output([*command, url]))
+        delete(connection, task)
     settle()
     return origin.rate(taken)
 
