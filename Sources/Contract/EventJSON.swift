@@ -112,12 +112,7 @@ extension Event {
             json.member("totalBytesSent", total)
             json.member("totalBytesExpectedToSend", expected)
         case .didFinishDownloading(let place):
-            if let task {
-                json.member("location", path: "/v1/tasks/", task, "/content")
-            } else {
-                json.name("location")
-                json.null()
-            }
+            json.member("location", path: "/v1/tasks/", task, "/content")
             guard let place else { return }
             json.object("destination") { json in
                 json.member("folder", place.folder)

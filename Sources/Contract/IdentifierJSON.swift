@@ -9,13 +9,14 @@ extension JSONWriter {
         plain(capacity: type(of: identifier).textLength) { identifier.write(to: $0) }
     }
 
-    /// Writes a member whose value is a path: an identifier, and what stands before and behind it.
-    /// Nothing of it needs an escape.
+    /// Writes a member whose value is a path: an identifier, and what stands before and behind it,
+    /// of which nothing needs an escape; or null.
     mutating func member(
-        _ name: StaticString, path before: StaticString, _ identifier: some Identifier,
+        _ name: StaticString, path before: StaticString, _ identifier: (some Identifier)?,
         _ behind: StaticString = ""
     ) {
         self.name(name)
+        guard let identifier else { return null() }
         let (begin, length) = (before.utf8CodeUnitCount, type(of: identifier).textLength)
         plain(capacity: begin + length + behind.utf8CodeUnitCount) { room in
             before.withUTF8Buffer { _ = room.update(fromContentsOf: $0) }

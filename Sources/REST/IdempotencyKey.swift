@@ -82,7 +82,7 @@ extension Call {
         }
     }
 
-    /// Refuses the field.
+    /// Refuses the field where it has nothing done once: a client that sends one counts on it.
     static func refuseIdempotencyKey(of request: Request) throws(Problem) {
         guard request.headers.values(of: "idempotency-key").isEmpty else {
             throw ProblemCode.invalidHeader.problem(

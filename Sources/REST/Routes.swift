@@ -75,8 +75,7 @@ extension Service {
 
             Endpoint(
                 "POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"],
-                takesKey: true,
-                createTasks),
+                takesKey: true, createTasks),
             Endpoint(
                 "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint("GET", "/v1/tasks", .scope(.tasks), query: .taskList, listTasks),

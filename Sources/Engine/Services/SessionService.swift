@@ -105,9 +105,12 @@ public final class SessionService {
     private func makeSession(
         _ spec: SessionSpec, _ tenant: TenantID
     ) -> (session: LiveSession, webhooks: [WebhookID]) {
+        var configuration = spec.configuration
+        // Nothing of an ephemeral session is on the disk (S-2).
+        if spec.type == .ephemeral { configuration.urlCache.diskCapacity = 0 }
         var record = SessionRecord(
             id: identifiers.next(), tenant: tenant, type: spec.type, identifier: spec.identifier,
-            description: spec.description, configuration: spec.configuration,
+            description: spec.description, configuration: configuration,
             delegate: spec.delegate, createdAt: parts.clock.now)
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         record.metadata = spec.metadata

@@ -98,13 +98,13 @@ final class SlotQueue {
 
     /// One host's attempts, and what waits for one.
     fileprivate final class Line {
-        fileprivate let host: CountedHost
-        fileprivate var taken = 0
-        fileprivate var waiting = Heap<Entry>()
+        let host: CountedHost
+        var taken = 0
+        var waiting = Heap<Entry>()
         /// How many of `waiting` are stale: their tasks have left, or have moved.
-        fileprivate var staleCount = 0
+        var staleCount = 0
 
-        fileprivate init(_ host: CountedHost) { self.host = host }
+        init(_ host: CountedHost) { self.host = host }
     }
 
     private let limitPerHost: Int

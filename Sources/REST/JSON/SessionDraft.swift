@@ -74,8 +74,6 @@ struct SessionDraft {
             configuration: try configuration.checked(inBackground: isBackground, parse: parse),
             delegate: delegateOptions, maximumBytesPerSecond: maximumBytesPerSecond)
         spec.metadata = metadata
-        // It has the memory tier alone (S-24).
-        if sessionType == .ephemeral { spec.configuration.urlCache.diskCapacity = 0 }
         for (index, webhook) in webhooks.enumerated() {
             spec.webhooks.append(try webhook.spec(at: "/webhooks/\(index)", parse: parse))
         }
