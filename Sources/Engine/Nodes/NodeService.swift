@@ -25,6 +25,16 @@ public final class NodeService {
     /// How long a tenant that leaves waits for what cannot go on elsewhere.
     private static let lastTasks = Duration.seconds(30)
 
+    /// The looks at how the nodes stand, which are numbered from 1.
+    private struct Looks {
+        /// The last one that has begun.
+        var begun = 0
+        /// The last one that has told something.
+        var seen = 0
+        /// The last one that was followed to its end.
+        var followed = 0
+    }
+
     /// What the nodes knew of each other lately.
     public private(set) var view = NodeView()
     /// Called when nodes are gone, or tenants elsewhere than before.
@@ -41,8 +51,7 @@ public final class NodeService {
     /// Grows with what this node itself has changed: what was looked up before does not hold any
     /// more.
     private var changeCount = 0
-    /// How often it was looked at how the nodes stand.
-    private var lookCount = 0
+    private var looks = Looks()
     /// The one that is being handed over.
     private var leaving: TenantID?
     private var isDraining = false
@@ -183,19 +192,23 @@ public final class NodeService {
     ///
     /// - Returns: whether it has, before the limit.
     private func look(within limit: Duration) async -> Bool {
-        let count = lookCount
+        let seen = looks.seen
         let waiter = CompletionWaiter()
         waiters.removeAll(where: \.isOver)
         waiters.append(waiter)
         await waiter.wait(within: limit)
-        return lookCount != count
+        return looks.seen != seen
     }
 
-    /// Returns once this node has looked how things stand, or after a second: what another node
-    /// has changed is known here then.
+    /// Returns once a look that begins from now on has been followed: what another node has changed
+    /// by now is known here then. One that is under way may have seen less. Returns after ten
+    /// seconds at the latest, and where the node is lost.
     public func caughtUp() async {
-        store.endWait()
-        _ = await look(within: .seconds(1))
+        let (underWay, end) = (looks.begun, clock.uptime + NodeService.patience)
+        while looks.followed <= underWay, !isLost, !isStopped, clock.uptime < end {
+            store.endWait()
+            _ = await look(within: .milliseconds(500))
+        }
     }
 
     private func wake() {
@@ -255,6 +268,7 @@ public final class NodeService {
             }
             do throws(StoreError) {
                 let (count, began) = (changeCount, clock.uptime)
+                looks.begun += 1
                 let view = try await store.look(waiting: limit)
                 if isStopped { return }
                 isAway = false
@@ -288,13 +302,14 @@ public final class NodeService {
             // end.
             onChange?()
         }
-        lookCount += 1
+        looks.seen = looks.begun
         let count = changeCount
         try await access.follow(new, unless: { served.contains(.operatorTenant) })
         // What this node has changed meanwhile is not in what it has seen.
         guard count == changeCount, !isStopped else { return wake() }
         dropLost()
         access.noteKnown(until: began)
+        looks.followed = looks.begun
         await takeOverAssigned()
         try await removeEnding()
         wake()

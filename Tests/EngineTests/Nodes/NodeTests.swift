@@ -526,6 +526,29 @@ struct NodeTests {
     }
 
     @Test @LoopActor
+    func `whoever waits for what another node has changed does not take an old look for a new one`()
+        async throws
+    {
+        let (first, second) = try await bench.pair()
+        let store = try #require(second.node)
+        store.holdLooks(true)
+        bench.shared.hint()
+        try await eventually("a look") { store.heldLooks == 1 }
+        let digest = [UInt8](repeating: 7, count: 32)
+        _ = try await first.gateway.tenants.create(TenantSpec(name: "other"))
+        _ = try await first.gateway.tokens.create(
+            TokenSpec(tenant: "other", scopes: [.tasks], digest: digest))
+        let service = try bench.service(second)
+        let waiting = Task { @LoopActor in
+            await service.caughtUp()
+            return second.gateway.tokens.use(digest) != nil
+        }
+        await second.turn()
+        store.holdLooks(false)
+        #expect(await waiting.value)
+    }
+
+    @Test @LoopActor
     func `a tenant is deleted at the node that has it, and then nowhere known`() async throws {
         let (first, second) = try await bench.pair()
         let made = try await first.gateway.tenants.create(TenantSpec(name: "other"))

@@ -99,7 +99,8 @@ final class SharedDisk: Sendable {
 
     fileprivate var version: Int { state.withLock(\.version) }
 
-    fileprivate func hint() { change { _ in } }
+    /// Has every node look soon.
+    func hint() { change { _ in } }
 
     fileprivate func noteAccess(removed: [TenantID]) {
         change { state in
@@ -195,6 +196,9 @@ final class NodeOnDisk: NodeStore, StoreAround {
         var refusedCount = 0
         var loadError: StoreError?
         var unreadable: (task: TaskID, error: StoreError)?
+        /// Whether looks that have seen how things stand do not come back yet, and how many wait.
+        var holdsLooks = false
+        var heldLooks = 0
         var beforeSettling: (@Sendable () -> Void)?
     }
 
@@ -236,6 +240,12 @@ final class NodeOnDisk: NodeStore, StoreAround {
         state.withLock { $0.beforeSettling = body }
     }
 
+    /// Has looks that have seen how things stand wait, or come back.
+    func holdLooks(_ holds: Bool) { state.withLock { $0.holdsLooks = holds } }
+
+    /// How many of them wait.
+    var heldLooks: Int { state.withLock(\.heldLooks) }
+
     /// How often that was refused.
     var refusedCount: Int { state.withLock(\.refusedCount) }
 
@@ -267,7 +277,11 @@ final class NodeOnDisk: NodeStore, StoreAround {
             try? await Task.sleep(for: .milliseconds(2))
         }
         try check()
-        return shared.assigned()
+        let view = shared.assigned()
+        state.withLock { $0.heldLooks += 1 }
+        defer { state.withLock { $0.heldLooks -= 1 } }
+        while state.withLock(\.holdsLooks) { try? await Task.sleep(for: .milliseconds(2)) }
+        return view
     }
 
     func endWait() { shared.hint() }
