@@ -5,7 +5,7 @@ import Testing
 /// A process that stood still finds that nobody was silent but itself.
 struct StandstillTests {
     /// Longer than any limit below, and than the time for a request's header.
-    private static let standstill = Duration.seconds(12)
+    private static let standstill = Duration.seconds(24)
 
     @Test func `a gateway that was stopped goes on as if no time had gone by (R-14, S-16, X-11)`()
         async throws
@@ -24,8 +24,8 @@ struct StandstillTests {
             origin.on("/gated", .stall(after: 4, of: 8, until: ends))
             origin.on("/moved", .fixed(302, ["Location": "/late"]))
             let client = gateway.client
-            let (session, events) = try await client.createAskingSession("redirect", timeout: 8)
-            let quick: [String: TestJSON] = ["timeoutInterval": 10]
+            let (session, events) = try await client.createAskingSession("redirect", timeout: 20)
+            let quick: [String: TestJSON] = ["timeoutInterval": 20]
             // Bytes keep coming; the head comes while nobody is there to see it; the end comes
             // afterwards.
             let dripping = try await session.start("data", origin.url("/drip"), request: quick)
@@ -48,7 +48,7 @@ struct StandstillTests {
             try await half.send(Array(head.prefix(head.count / 2)))
             let patient = try await client.connect()
             try await patient.send(
-                client.requestHead("GET", "/v1/tasks/\(gated)", ["Prefer": "wait=8"]))
+                client.requestHead("GET", "/v1/tasks/\(gated)", ["Prefer": "wait=20"]))
 
             gateway.process.send(SIGSTOP)
             answers.open()
