@@ -92,7 +92,7 @@ let package = Package(
         library("Semantics", ["Syntax"]),
         library("JSON", ["Syntax"]),
         library("Contract", ["Semantics", "JSON", "Syntax"]),
-        library("Loop", ["Metrics", "CEvent"]),
+        library("Loop", ["Metrics", "CEvent", deque]),
         library("TLS", ["Syntax", "COpenSSL"]),
         library("HTTP", ["Syntax", "Loop", "TLS", "Diagnostics", "Metrics", "CEvent", "CNghttp2"]),
         library(
@@ -120,7 +120,9 @@ let package = Package(
             ["Engine", "Semantics", "Records", "Loop", "Diagnostics", "CPostgres"], small),
         library(
             "S3ContentStore",
-            ["Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CExpat"], small),
+            [
+                "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CExpat", deque,
+            ], small),
         library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
         .target(
             name: "CAssets", exclude: ["page"],

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Loop
 internal import Semantics
 
@@ -55,8 +56,8 @@ final class AddressBook {
     private var pages: [String: Page] = [:]
     /// How many threads look up for this book.
     private var lookupCount = 0
-    /// Names that wait for one, the next one last.
-    private var queue: [String] = []
+    /// Names that wait for one.
+    private var queue = Deque<String>()
 
     /// An empty book that knows so many names, each for a while, and takes so many threads at a
     /// time.
@@ -91,14 +92,14 @@ final class AddressBook {
         case .known, nil:
             makeRoom()
             pages[host] = .asked([reader])
-            queue.insert(host, at: 0)
+            queue.append(host)
             lookUp()
         }
     }
 
     /// Looks up what waits for a thread, as far as there are any.
     private func lookUp() {
-        while lookupCount < lookupLimit, let host = queue.popLast() {
+        while lookupCount < lookupLimit, let host = queue.popFirst() {
             guard case .asked(let readers) = pages[host],
                 readers.contains(where: { $0.isWaiting() })
             else {

@@ -27,8 +27,8 @@ public final class EventLoop: SerialExecutor {
     /// What the loop's own thread has sent.
     nonisolated(unsafe) private var sent: [LoopWork] = []
     /// What was taken from `inbox`, and from `sent`.
-    nonisolated(unsafe) private let arrived = WorkLine()
-    nonisolated(unsafe) private let local = WorkLine()
+    nonisolated(unsafe) private let arrived = WorkQueue()
+    nonisolated(unsafe) private let local = WorkQueue()
     nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
     nonisolated(unsafe) private var events = Events()
     nonisolated(unsafe) private var measured = LoopFigures()

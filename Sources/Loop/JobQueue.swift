@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Glibc
 internal import Metrics
 
@@ -12,36 +13,11 @@ final class JobQueue: @unchecked Sendable {
         let came = LoopClock.reading
     }
 
-    /// An array that is taken from at the front in amortised constant time.
-    private struct Line {
-        private var jobs: [Job?] = []
-        private var head = 0
-
-        var count: Int { jobs.count - head }
-
-        mutating func append(_ job: Job) { jobs.append(job) }
-
-        mutating func popFirst() -> Job? {
-            guard head < jobs.count else { return nil }
-            defer {
-                head += 1
-                if head == jobs.count {
-                    jobs.removeAll(keepingCapacity: true)
-                    head = 0
-                } else if head >= 1024, head * 2 > jobs.count {
-                    jobs.removeFirst(head)
-                    head = 0
-                }
-            }
-            return jobs[head].take()
-        }
-    }
-
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var ready = Line()
+    private var ready = Deque<Job>()
     /// The lanes at work, and what waits behind them.
-    private var lanes: [Int: Line] = [:]
+    private var lanes: [Int: Deque<Job>] = [:]
     private var isClosed = false
     private var measured = FileThreadFigures()
     private let threadLimit: Int
@@ -74,7 +50,7 @@ final class JobQueue: @unchecked Sendable {
             lanes[lane]?.append(job)
             return nil
         }
-        if let lane = job.lane { lanes[lane] = Line() }
+        if let lane = job.lane { lanes[lane] = Deque() }
         ready.append(job)
         pthread_cond_signal(condition)
         guard ready.count > idleCount, threadCount < threadLimit else { return nil }

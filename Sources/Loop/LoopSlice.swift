@@ -1,3 +1,5 @@
+internal import DequeModule
+
 /// Long work on the loop, cut into slices: between them sockets and timers have their turn.
 ///
 /// All work that is cut so has one slice in each turn of the loop together, in the order of asking;
@@ -39,8 +41,7 @@ private final class LoopTurns {
     static let shared = LoopTurns()
 
     /// Those that wait for a later turn, in the order of coming.
-    private var line: [CheckedContinuation<Void, Never>] = []
-    private var first = 0
+    private var waiting = Deque<CheckedContinuation<Void, Never>>()
     private var isTaken = false
     /// A timer of no time fires in the next turn, behind the sockets that are ready by then.
     private lazy var nextTurn = LoopTimer { [weak self] in self?.begin() }
@@ -52,19 +53,13 @@ private final class LoopTurns {
             nextTurn.arm(after: .zero)
             return
         }
-        await withCheckedContinuation { line.append($0) }
+        await withCheckedContinuation { waiting.append($0) }
     }
 
     private func begin() {
-        guard first < line.count else {
+        guard let next = waiting.popFirst() else {
             isTaken = false
             return
-        }
-        let next = line[first]
-        first += 1
-        if first == line.count {
-            line.removeAll(keepingCapacity: true)
-            first = 0
         }
         nextTurn.arm(after: .zero)
         next.resume()

@@ -80,7 +80,7 @@ extension Service {
                 "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint("GET", "/v1/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint(
-                "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskAtHand, showTask),
+                "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskInMemory, showTask),
             Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
             Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
             Endpoint(

@@ -323,7 +323,7 @@ struct Endpoint {
         let tenant = caller.principal.tenant
         let isOfTenant = seat == .ofTenant || seat == .ofNamedTenant
         let meant = seat == .ofNamedTenant ? namedTenant(request, caller, service) : nil
-        if isOfTenant, nodes.placeAtHand(of: meant ?? tenant) != .here {
+        if isOfTenant, nodes.knownPlace(of: meant ?? tenant) != .here {
             request.caller = caller.served(here: false)
             let answer = try await service.answer(request, for: caller, about: meant ?? tenant)
             if let answer { return .elsewhere(answer) }
@@ -334,15 +334,15 @@ struct Endpoint {
         return try .here(
             call(
                 request, from: caller.served(here: isServedHere), service,
-                isCounted: nodes.placeAtHand(of: tenant) == .here))
+                isCounted: nodes.knownPlace(of: tenant) == .here))
     }
 
     /// The call, where it is known at once that this node answers; else nil.
     @LoopActor
-    private func callAtHand(_ request: Request, _ service: Service) throws(Problem) -> Call? {
+    private func immediateCall(_ request: Request, _ service: Service) throws(Problem) -> Call? {
         guard let nodes = service.nodes, access != .open else { return try call(request, service) }
         let caller = try caller(of: request, service, nodes)
-        guard seat == .ofTenant, nodes.placeAtHand(of: caller.principal.tenant) == .here else {
+        guard seat == .ofTenant, nodes.knownPlace(of: caller.principal.tenant) == .here else {
             request.caller = caller.served(here: false)
             return nil
         }
@@ -437,7 +437,7 @@ struct Endpoint {
         let (endpoint, handler) = (self, handler)
         let immediately = immediateHandler.map { handler -> ImmediateHandler in
             { request in
-                guard let call = try endpoint.callAtHand(request, service) else { return nil }
+                guard let call = try endpoint.immediateCall(request, service) else { return nil }
                 return try handler(call)
             }
         }

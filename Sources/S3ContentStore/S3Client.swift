@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Diagnostics
 internal import Engine
 internal import Loop
@@ -255,7 +256,7 @@ final class S3Client {
 final class S3Gate {
     private var room: Int
     private let all: Int
-    private var line: [(size: Int, waiter: CheckedContinuation<Void, Never>)] = []
+    private var waiting = Deque<(size: Int, waiter: CheckedContinuation<Void, Never>)>()
 
     /// - Parameter room: how much there is for all together.
     init(room: Int) {
@@ -266,18 +267,18 @@ final class S3Gate {
     /// Returns once there is room; what is greater than all of it gets all of it.
     func enter(_ size: Int = 1) async {
         let size = min(size, all)
-        if line.isEmpty, room >= size {
+        if waiting.isEmpty, room >= size {
             room -= size
             return
         }
-        await withCheckedContinuation { line.append((size, $0)) }
+        await withCheckedContinuation { waiting.append((size, $0)) }
     }
 
     /// Gives back what was taken.
     func leave(_ size: Int = 1) {
         room += min(size, all)
-        while let next = line.first, room >= next.size {
-            line.removeFirst()
+        while let next = waiting.first, room >= next.size {
+            waiting.removeFirst()
             room -= next.size
             next.waiter.resume()
         }

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Engine
 internal import Glibc
 internal import Loop
@@ -16,7 +17,7 @@ final class S3Content: OpenContent {
     private var windows: [Window] = []
     /// Where the last read ended: the next one in order begins there.
     private var end: Int64 = -1
-    private var line: [Wish] = []
+    private var wishes = Deque<Wish>()
     private var isServing = false
     /// Bytes that are asked for at a time.
     static let windowLength: Int64 = 1 << 20
@@ -103,7 +104,7 @@ final class S3Content: OpenContent {
         into block: FileBlock, at offset: Int64, count: Int,
         then completion: @escaping @LoopActor (Result<Void, any Error>) -> Void
     ) {
-        line.append(Wish(block: block, offset: offset, count: count, completion: completion))
+        wishes.append(Wish(block: block, offset: offset, count: count, completion: completion))
         guard !isServing else { return }
         isServing = true
         LoopActor.start { [self] in await serve() }
@@ -111,7 +112,7 @@ final class S3Content: OpenContent {
 
     /// Fills the blocks in the order in which they were asked for.
     private func serve() async {
-        while let wish = line.first {
+        while let wish = wishes.first {
             let result: Result<Void, any Error>
             do {
                 let bytes = try await read(at: wish.offset, count: wish.count)
@@ -124,7 +125,7 @@ final class S3Content: OpenContent {
             } catch {
                 result = .failure(error)
             }
-            line.removeFirst()
+            wishes.removeFirst()
             wish.completion(result)
         }
         isServing = false

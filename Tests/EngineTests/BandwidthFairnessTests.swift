@@ -185,7 +185,7 @@ struct BandwidthFairnessTests {
         let sly = bench.flow(in: session, piece: 4000)
         sly.meter.onAllowance = { sly.moved += Int64(sly.meter.take(4000)) }
         let moved = bench.moved(in: 20) {
-            if !sly.meter.isInLine { sly.moved += Int64(sly.meter.take(4000)) }
+            if !sly.meter.isQueued { sly.moved += Int64(sly.meter.take(4000)) }
         }
         #expect(moved[20] < 100_000 && moved[20] > 60_000, "\(moved)")
         #expect(moved[..<20].allSatisfy { isNear($0, 95_238, within: 0.07) }, "\(moved)")

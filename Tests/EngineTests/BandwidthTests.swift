@@ -107,7 +107,7 @@ struct BandwidthTests {
         bench.run(1)
         #expect(second.moved == before && second.wakeUps == 0)
         #expect(first.meter.take(1 << 30) == 1 << 30)
-        #expect(!bench.gateway.line.isRunning)
+        #expect(!bench.gateway.scheduler.isRunning)
     }
 
     // MARK: Rest
@@ -120,7 +120,7 @@ struct BandwidthTests {
         for count in [0, 1, 1 << 40, .max] { #expect(meter.take(count) == count) }
         task.limit = 1_000_000_000
         #expect(meter.take(1 << 20) == 1 << 20)
-        #expect(!bench.gateway.line.isRunning)
+        #expect(!bench.gateway.scheduler.isRunning)
         task.limit = nil
         #expect(meter.take(.max) == .max)
     }
@@ -132,7 +132,7 @@ struct BandwidthTests {
         let gone = bench.flow(in: session)
         let other = bench.flow(in: session)
         bench.run(1)
-        #expect(bench.gateway.line.isRunning)
+        #expect(bench.gateway.scheduler.isRunning)
         gone.meter.close()
         #expect(gone.meter.take(100) == 0)
         let wakeUps = gone.wakeUps
@@ -141,7 +141,7 @@ struct BandwidthTests {
         #expect(isNear(moved[1], 10_000_000))
         other.meter.close()
         bench.run(1)
-        #expect(!bench.gateway.line.isRunning)
+        #expect(!bench.gateway.scheduler.isRunning)
         // What the closed ones did not move is there for the next one, and no more than a burst.
         let next = bench.flow(in: session)
         #expect(next.moved == 100_000)
@@ -159,7 +159,7 @@ struct BandwidthTests {
         bench.close()
         #expect(flow.meter.allowance == 0 && session.bucket?.bytes == 20_000)
         bench.round()
-        #expect(!bench.gateway.line.isRunning)
+        #expect(!bench.gateway.scheduler.isRunning)
     }
 
     @Test @LoopActor
@@ -192,7 +192,7 @@ struct BandwidthTests {
         try await eventually("the transfers") { flows.allSatisfy { $0.offered == 0 } }
         // 1.4 MB less the burst.
         #expect(clock.uptime - start >= .milliseconds(600))
-        try await eventually("the end of the rounds") { !session.line.isRunning }
+        try await eventually("the end of the rounds") { !session.scheduler.isRunning }
     }
 
     @Test(arguments: [1_000_000_000_000, nil] as [Int64?]) @LoopActor
@@ -215,6 +215,6 @@ struct BandwidthTests {
         try await eventually("10 ms") { wakeUpsSoon != nil }
         #expect(wakeUpsSoon == 1)
         try await eventually("the rest") { flow.offered == 0 }
-        try await eventually("the end of the rounds") { !gateway.line.isRunning }
+        try await eventually("the end of the rounds") { !gateway.scheduler.isRunning }
     }
 }

@@ -299,15 +299,15 @@ struct FullDiskTests {
         var hasRoom = false
         var tried: [Int] = []
         func join(_ number: Int) {
-            _ = room.line.join {
+            _ = room.retries.join {
                 tried.append(number)
                 if !hasRoom { join(number) }
                 return hasRoom ? .isOver : .noRoom
             }
         }
         for number in 0..<100 { join(number) }
-        let left = room.line.join { .isOver }
-        room.line.leave(left)
+        let left = room.retries.join { .isOver }
+        room.retries.leave(left)
         try await eventually("two looks") { tried.count >= 2 }
         #expect(tried.prefix(2) == [0, 1])
         // While the store has the room nobody asks.
@@ -326,7 +326,7 @@ struct FullDiskTests {
     @Test @LoopActor
     func `who waits for a descriptor holds nobody up who waits for room (X-12, R-5)`() async throws
     {
-        let line = BlockLine()
+        let line = WriteRetries()
         var isDone = false
         _ = line.join { .noDescriptor }
         _ = line.join {

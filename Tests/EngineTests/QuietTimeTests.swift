@@ -185,12 +185,12 @@ struct QuietTimeTests {
         bench.flow(of: late)
         var moved = bench.moved(in: 20)
         #expect(isNear(moved[0], 20_000_000) && isNear(moved[1], 2_000_000), "\(moved)")
-        #expect(bench.gateway.line.isPressed)
+        #expect(bench.gateway.scheduler.isPressed)
         // Alone it gets what there is, and holds nothing up.
         bench.flows[0].meter.close()
         moved = bench.moved(in: 10)
         #expect(isNear(moved[1], 11_000_000), "\(moved)")
-        #expect(!bench.gateway.line.isPressed)
+        #expect(!bench.gateway.scheduler.isPressed)
     }
 
     // MARK: Nobody starves

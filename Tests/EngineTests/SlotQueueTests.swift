@@ -5,7 +5,7 @@ import Testing
 
 @testable import Engine
 
-/// The line in front of each host (S-19, S-43).
+/// The queue in front of each host (S-19, S-43).
 @Suite(.onLoop)
 struct SlotQueueTests {
     @Test @LoopActor
@@ -78,73 +78,73 @@ struct SlotQueueTests {
     }
 
     @Test @LoopActor
-    func `a change of priority that is taken back leaves the place in the line (S-43)`() {
-        let line = Line(limit: 1)
-        let holders = (0..<3).map { line.holder($0) }
-        for holder in holders { line.queue.enter(holder) }
+    func `a change of priority that is taken back leaves the place in the queue (S-43)`() {
+        let host = Host(limit: 1)
+        let holders = (0..<3).map { host.holder($0) }
+        for holder in holders { host.queue.enter(holder) }
         for priority in [0.9, 0.1, 0.5, 0.5] {
             holders[2].priority = priority
-            line.queue.reorder(holders[2])
+            host.queue.reorder(holders[2])
         }
-        for _ in holders { line.free() }
-        #expect(line.granted == [0, 1, 2])
+        for _ in holders { host.free() }
+        #expect(host.granted == [0, 1, 2])
     }
 
     @Test @LoopActor
-    func `who has left a line is not held by it for ever`() {
-        let line = Line(limit: 1)
-        let first = line.holder(0)
-        line.queue.enter(first)
+    func `who has left a queue is not held by it for ever`() {
+        let host = Host(limit: 1)
+        let first = host.holder(0)
+        host.queue.enter(first)
         var gone: [WeakHolder] = []
         for number in 1...1000 {
-            let holder = line.holder(number)
-            line.queue.enter(holder)
-            line.queue.leave(holder)
+            let holder = host.holder(number)
+            host.queue.enter(holder)
+            host.queue.leave(holder)
             gone.append(WeakHolder(holder))
         }
         #expect(gone.count { $0.holder != nil } < 200)
-        let last = line.holder(1001)
-        line.queue.enter(last)
+        let last = host.holder(1001)
+        host.queue.enter(last)
         for number in 0..<1000 {
             last.priority = Double(number % 2)
-            line.queue.reorder(last)
+            host.queue.reorder(last)
         }
-        line.free()
-        #expect(line.granted == [0, 1001])
-        line.free()
-        #expect(line.granted == [0, 1001])
+        host.free()
+        #expect(host.granted == [0, 1001])
+        host.free()
+        #expect(host.granted == [0, 1001])
     }
 
     @Test @LoopActor
-    func `a slot of the gateway goes to a line that can use it`() {
-        let budget = Line.budget(limit: 1)
-        let lines = (0..<3).map { Line(limit: 1, host: "h\($0).test", budget: budget) }
-        let holders = lines.enumerated().map { $1.holder($0) }
-        for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
-        #expect(lines.map(\.granted) == [[0], [], []])
+    func `a slot of the gateway goes to a queue that can use it`() {
+        let budget = Host.budget(limit: 1)
+        let hosts = (0..<3).map { Host(limit: 1, host: "h\($0).test", budget: budget) }
+        let holders = hosts.enumerated().map { $1.holder($0) }
+        for (host, holder) in zip(hosts, holders) { host.queue.enter(holder) }
+        #expect(hosts.map(\.granted) == [[0], [], []])
         // The next in turn does not want it any more; the one behind it must not sleep on.
-        lines[1].queue.leave(holders[1])
-        lines[0].free()
-        #expect(lines.map(\.granted) == [[0], [], [2]])
-        lines[2].free()
-        lines[1].queue.enter(holders[1])
-        #expect(lines.map(\.granted) == [[0], [1], [2]])
+        hosts[1].queue.leave(holders[1])
+        hosts[0].free()
+        #expect(hosts.map(\.granted) == [[0], [], [2]])
+        hosts[2].free()
+        hosts[1].queue.enter(holders[1])
+        #expect(hosts.map(\.granted) == [[0], [1], [2]])
     }
 
     @Test @LoopActor
     func `a session's first attempt takes more, and its last gives it back`() {
-        let budget = Line.budget(limit: 5, firstCost: 2)
-        let lines = (0..<3).map { Line(limit: 2, host: "h\($0).test", budget: budget) }
-        let holders = lines.enumerated().map { $1.holder($0) }
-        for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
-        #expect(lines.map(\.granted) == [[0], [1], []])
-        let second = lines[0].holder(3)
-        lines[0].queue.enter(second)
-        #expect(lines.map(\.granted) == [[0], [1], []])
-        lines[1].free()
-        #expect(lines.map(\.granted) == [[0], [1], [2]])
-        lines[2].free()
-        #expect(lines.map(\.granted) == [[0, 3], [1], [2]])
+        let budget = Host.budget(limit: 5, firstCost: 2)
+        let hosts = (0..<3).map { Host(limit: 2, host: "h\($0).test", budget: budget) }
+        let holders = hosts.enumerated().map { $1.holder($0) }
+        for (host, holder) in zip(hosts, holders) { host.queue.enter(holder) }
+        #expect(hosts.map(\.granted) == [[0], [1], []])
+        let second = hosts[0].holder(3)
+        hosts[0].queue.enter(second)
+        #expect(hosts.map(\.granted) == [[0], [1], []])
+        hosts[1].free()
+        #expect(hosts.map(\.granted) == [[0], [1], [2]])
+        hosts[2].free()
+        #expect(hosts.map(\.granted) == [[0, 3], [1], [2]])
     }
 
     @Test @LoopActor
@@ -171,41 +171,41 @@ struct SlotQueueTests {
 
     @Test @LoopActor
     func `what may be put off comes last, however urgent (S-27, S-43)`() {
-        let line = Line(limit: 1)
-        line.queue.enter(line.holder(0))
-        let late = line.holder(1)
+        let host = Host(limit: 1)
+        host.queue.enter(host.holder(0))
+        let late = host.holder(1)
         (late.isDiscretionary, late.priority) = (true, 1)
-        line.queue.enter(late)
-        let others = [line.holder(2), line.holder(3)]
-        for other in others { line.queue.enter(other) }
-        for _ in 0..<3 { line.free() }
-        #expect(line.granted == [0, 2, 3, 1])
+        host.queue.enter(late)
+        let others = [host.holder(2), host.holder(3)]
+        for other in others { host.queue.enter(other) }
+        for _ in 0..<3 { host.free() }
+        #expect(host.granted == [0, 2, 3, 1])
     }
 
     @Test @LoopActor
-    func `one line gets the gateway's attempts one by one, and no more turns than others`() {
-        let budget = Line.budget(limit: 1)
-        let lines = (0..<2).map { Line(limit: 10, host: "h\($0).test", budget: budget) }
-        for line in lines {
-            for number in 0..<6 { line.queue.enter(line.holder(number)) }
+    func `one queue gets the gateway's attempts one by one, and no more turns than others`() {
+        let budget = Host.budget(limit: 1)
+        let hosts = (0..<2).map { Host(limit: 10, host: "h\($0).test", budget: budget) }
+        for host in hosts {
+            for number in 0..<6 { host.queue.enter(host.holder(number)) }
         }
-        for _ in 0..<10 { lines.first { $0.isTaken }?.free() }
-        #expect(lines.map(\.granted) == [Array(0..<6), Array(0..<5)])
+        for _ in 0..<10 { hosts.first { $0.isTaken }?.free() }
+        #expect(hosts.map(\.granted) == [Array(0..<6), Array(0..<5)])
     }
 
     @Test @LoopActor
     func `sessions that wait for an attempt of the gateway have their turns`() {
-        let budget = Line.budget(limit: 3)
-        let lines = (0..<3).map { Line(limit: 10, host: "h\($0).test", budget: budget) }
-        for line in lines.reversed() {
-            for number in 0..<4 { line.queue.enter(line.holder(number)) }
+        let budget = Host.budget(limit: 3)
+        let hosts = (0..<3).map { Host(limit: 10, host: "h\($0).test", budget: budget) }
+        for host in hosts.reversed() {
+            for number in 0..<4 { host.queue.enter(host.holder(number)) }
         }
         // The last one entered first.
-        #expect(lines.map(\.granted) == [[], [0], [0, 1]])
-        lines[2].free()
-        #expect(lines.map(\.granted) == [[0], [0], [0, 1]])
-        lines[1].free()
-        #expect(lines.map(\.granted) == [[0], [0, 1], [0, 1]])
+        #expect(hosts.map(\.granted) == [[], [0], [0, 1]])
+        hosts[2].free()
+        #expect(hosts.map(\.granted) == [[0], [0], [0, 1]])
+        hosts[1].free()
+        #expect(hosts.map(\.granted) == [[0], [0, 1], [0, 1]])
     }
 
     @Test @LoopActor
@@ -232,9 +232,9 @@ struct SlotQueueTests {
     }
 }
 
-/// One host's line, with a log of who got a slot.
+/// One host's queue, with a log of who got a slot.
 @LoopActor
-private final class Line {
+private final class Host {
     final class Holder: SlotHolder {
         let destination: WebURL.Origin
         var priority = 0.5
@@ -260,7 +260,7 @@ private final class Line {
     private let origin: WebURL.Origin
 
     init(
-        limit: Int, host: String = "a.test", budget: AttemptBudget = Line.budget(limit: 10),
+        limit: Int, host: String = "a.test", budget: AttemptBudget = Host.budget(limit: 10),
         of tenant: TenantID = .operatorTenant
     ) {
         queue = SlotQueue(
@@ -297,6 +297,6 @@ private final class Line {
 }
 
 private struct WeakHolder {
-    weak var holder: Line.Holder?
-    init(_ holder: Line.Holder) { self.holder = holder }
+    weak var holder: Host.Holder?
+    init(_ holder: Host.Holder) { self.holder = holder }
 }

@@ -208,7 +208,7 @@ struct TaskMachineTests {
         var random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
         var machine = TaskMachine(
             asksForBody: seed.isMultiple(of: 2), asksForDecision: seed.isMultiple(of: 3))
-        var (hasSlot, isInLine, waitsForDate, isAttempting, ends) = (false, false, false, false, 0)
+        var (hasSlot, isQueued, waitsForDate, isAttempting, ends) = (false, false, false, false, 0)
         var waitsForRetry = false
         for step in 0..<60 {
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -217,7 +217,7 @@ struct TaskMachineTests {
             if case .ending = machine.phase, step == 59 { input = .partKept(Self.error) }
             // These come only from what is going on.
             switch input {
-            case .slotGranted where !isInLine, .beginDateReached where !waitsForDate: continue
+            case .slotGranted where !isQueued, .beginDateReached where !waitsForDate: continue
             case .again where !isAttempting, .retry where !isAttempting: continue
             case .answered where !isAttempting && machine.phase != .waitingForDecision: continue
             case .handedOver where step < 30 || !isAttempting: continue
@@ -228,7 +228,7 @@ struct TaskMachineTests {
             case .decided: machine.asksForDecision = step.isMultiple(of: 4)
             // Slot and attempt are another task's now.
             case .handedOver: (hasSlot, isAttempting) = (false, false)
-            case .slotGranted: (hasSlot, isInLine) = (true, false)
+            case .slotGranted: (hasSlot, isQueued) = (true, false)
             case .beginDateReached: waitsForDate = false
             case .retryDue: waitsForRetry = false
             case .again, .retry, .cutOff, .answered: isAttempting = false
@@ -242,11 +242,11 @@ struct TaskMachineTests {
                 #expect(ends == 0, "\(order) after the end")
                 switch order {
                 case .enterQueue:
-                    #expect(!isInLine && !hasSlot)
-                    isInLine = true
+                    #expect(!isQueued && !hasSlot)
+                    isQueued = true
                 case .leaveQueue:
-                    #expect(isInLine)
-                    isInLine = false
+                    #expect(isQueued)
+                    isQueued = false
                 case .waitForBeginDate:
                     #expect(!waitsForDate)
                     waitsForDate = true
@@ -269,7 +269,7 @@ struct TaskMachineTests {
                     #expect(hasSlot && !isAttempting)
                     hasSlot = false
                 case .complete, .retire:
-                    #expect(!hasSlot && !isInLine && !waitsForDate && !isAttempting)
+                    #expect(!hasSlot && !isQueued && !waitsForDate && !isAttempting)
                     #expect(!waitsForRetry)
                     ends += 1
                 default: break

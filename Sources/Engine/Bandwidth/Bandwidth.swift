@@ -16,19 +16,19 @@ final class Bandwidth {
     /// How many limits are around this one.
     let depth: Int
     /// Who waits, of the whole tree.
-    let line: WaitingLine
+    let scheduler: BandwidthScheduler
     /// Nil for no limit.
     var bucket: TokenBucket?
     /// Whether what hangs here may be put off, and gives way to others.
     var isDiscretionary = false
 
-    // What the line notes here while somebody waits under this limit.
+    // What the scheduler notes here while somebody waits under this limit.
 
-    /// The meters that hang here and stand in the line, the next to be served first.
+    /// The meters that hang here and wait, the next to be served first.
     var meters: [Meter] = []
-    /// Whether the line has a share for `meters`.
+    /// Whether the scheduler has a share for `meters`.
     var hasShare = false
-    /// How many shares of the line are under this limit.
+    /// How many shares of the scheduler are under this limit.
     var shareCount = 0
     /// The round that is going on, or was the last.
     var contest = Contest()
@@ -37,14 +37,14 @@ final class Bandwidth {
     init(clock: any Clock) {
         parent = nil
         depth = 0
-        line = WaitingLine(clock: clock)
+        scheduler = BandwidthScheduler(clock: clock)
     }
 
     /// A limit within another one: none until it is set.
     init(within parent: Bandwidth) {
         self.parent = parent
         depth = parent.depth + 1
-        line = parent.line
+        scheduler = parent.scheduler
     }
 
     /// Bytes per second, nil for no limit; values outside of 1...10^12 are brought inside.
@@ -56,9 +56,9 @@ final class Bandwidth {
         get { bucket?.rate }
         set {
             guard newValue != limit else { return }
-            line.reclaim()
+            scheduler.reclaim()
             if let rate = newValue {
-                let now = line.clock.uptime
+                let now = scheduler.clock.uptime
                 if bucket == nil {
                     bucket = TokenBucket(rate: rate, at: now)
                 } else {
@@ -67,7 +67,7 @@ final class Bandwidth {
             } else {
                 bucket = nil
             }
-            line.hurry()
+            scheduler.hurry()
         }
     }
 
@@ -98,7 +98,7 @@ final class Bandwidth {
     /// them what there is.
     var sharesLimit: Bool { parent?.nearestLimit != nil }
 
-    /// Whether somebody stands in the line for what this chain would take from.
+    /// Whether somebody waits for what this chain would take from.
     var isContended: Bool {
         chain.contains { $0.bucket != nil && $0.shareCount > 0 }
     }
@@ -108,7 +108,7 @@ final class Bandwidth {
 
     /// Takes at most `count` bytes, from every limit of the chain: what is there at the moment.
     func draw(_ count: Int64) -> Int64 {
-        let now = line.clock.uptime
+        let now = scheduler.clock.uptime
         var granted = count
         for node in chain {
             node.bucket?.fill(until: now, holding: .burst)

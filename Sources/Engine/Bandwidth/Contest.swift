@@ -1,7 +1,7 @@
 internal import HeapModule
 internal import Loop
 
-/// A round of the line under one limit: who is served next.
+/// A round of the scheduler under one limit: who is served next.
 struct Contest {
     /// How many meters wait for this limit.
     var waitingCount: Int64 = 0
@@ -36,9 +36,9 @@ struct Contest {
 /// Who wants something of a limit: a share that no nearer limit concerns, or a nearer limit for
 /// those under it.
 struct Contestant: Comparable {
-    /// The share's place in the line; of a limit, the one that it would serve next.
+    /// The share's place in the scheduler; of a limit, the one that it would serve next.
     let share: Int
-    /// The limit's place in the line; nil for a share.
+    /// The limit's place in the scheduler; nil for a share.
     let limit: Int?
     /// How far that share is ahead under the limit of the contest.
     let lead: Int64

@@ -14,15 +14,15 @@ final class Meter {
     let bandwidth: Bandwidth
     private var isClosed = false
 
-    // The line's notes.
+    // The scheduler's notes.
 
     /// What may be moved without asking again.
     var allowance: Int64 = 0
     /// Whether it has been granted less than it asked for since its last allowance, which is then
     /// 0.
     var isWaiting = false
-    /// Whether it stands in the line.
-    var isInLine = false
+    /// Whether it waits.
+    var isQueued = false
 
     /// A meter of the innermost limit that the transfer is under: its task's.
     init(_ bandwidth: Bandwidth) {
@@ -44,22 +44,22 @@ final class Meter {
     func close() {
         isClosed = true
         onAllowance = nil
-        guard isInLine else { return }
+        guard isQueued else { return }
         bandwidth.putBack(allowance)
         bandwidth.meters.removeAll { $0 === self }
         leaveLine()
     }
 
-    /// The line has let it go.
+    /// The scheduler has let it go.
     func leaveLine() {
         allowance = 0
         isWaiting = false
-        isInLine = false
+        isQueued = false
     }
 
     private func takeLimited(_ count: Int64) -> Int64 {
         var granted: Int64 = 0
-        if isInLine {
+        if isQueued {
             granted = min(count, allowance)
             allowance -= granted
         } else if !bandwidth.isContended {
@@ -72,10 +72,10 @@ final class Meter {
     private func wait() {
         guard !isWaiting else { return }
         isWaiting = true
-        if !isInLine {
-            isInLine = true
+        if !isQueued {
+            isQueued = true
             bandwidth.meters.append(self)
         }
-        bandwidth.line.enter(bandwidth)
+        bandwidth.scheduler.enter(bandwidth)
     }
 }

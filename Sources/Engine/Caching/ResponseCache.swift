@@ -42,8 +42,8 @@ final class ResponseCache {
     private(set) var isOpen: Bool
     private var opening: Task<Void, Never>?
     /// What waits to ask the disk, the oldest first.
-    private var line = Deque<@LoopActor () async -> Void>()
-    private var isServingLine = false
+    private var lookUps = Deque<@LoopActor () async -> Void>()
+    private var isServingLookUps = false
     /// How often metadata have changed: what was read before that may be older than what is known.
     private var changeCount = 0
     /// Responses that were used since the store heard of them last.
@@ -85,7 +85,7 @@ final class ResponseCache {
     // MARK: Looking up
 
     /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
-    func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
+    func cachedCandidates(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
         let found = memory.candidates(under: key)
         guard disk.count > 0 else { return found }
@@ -103,7 +103,7 @@ final class ResponseCache {
     /// What is stored for a key; nil where the disk cannot be read at the moment.
     private func lookUp(_ key: CacheKey) async -> [CacheCandidate]? {
         await open()
-        if let found = candidatesAtHand(for: key) { return found }
+        if let found = cachedCandidates(for: key) { return found }
         let fingerprint = fingerprint(of: key)
         let before = changeCount
         guard let kept = await read(under: fingerprint) else { return nil }
@@ -132,24 +132,24 @@ final class ResponseCache {
 
     /// Does what asks the disk, behind what came before: any number may wait, and they go on in
     /// their order (S-43).
-    func lineUp(_ lookUp: @escaping @LoopActor () async -> Void) {
-        line.append(lookUp)
-        guard !isServingLine else { return }
-        isServingLine = true
+    func enqueue(_ lookUp: @escaping @LoopActor () async -> Void) {
+        lookUps.append(lookUp)
+        guard !isServingLookUps else { return }
+        isServingLookUps = true
         LoopActor.start { [self] in
             await open()
             var count = 0
-            while let lookUp = line.popFirst() {
+            while let lookUp = lookUps.popFirst() {
                 await lookUp()
                 count += 1
-                if count.isMultiple(of: ResponseCache.lineSlice) { await Task.yield() }
+                if count.isMultiple(of: ResponseCache.lookUpSlice) { await Task.yield() }
             }
-            isServingLine = false
+            isServingLookUps = false
         }
     }
 
     /// After so many look-ups others have their turn on the loop.
-    private static let lineSlice = 32
+    private static let lookUpSlice = 32
 
     /// Whether a response is still there.
     func contains(_ id: CacheEntryID) -> Bool {
@@ -159,7 +159,7 @@ final class ResponseCache {
     /// What is stored for a key now, as far as it can be known at once: what was found before may
     /// be gone, or changed.
     func candidates(for key: CacheKey, foundBefore found: [CacheCandidate]) -> [CacheCandidate] {
-        if let now = candidatesAtHand(for: key) { return now }
+        if let now = cachedCandidates(for: key) { return now }
         return found.compactMap { candidate in
             contains(candidate.entry.id)
                 ? memory[candidate.entry.response.id] ?? candidate : nil
@@ -281,7 +281,7 @@ final class ResponseCache {
     /// - Returns: whether it is stored; nil where that takes more, and nothing was done.
     func storeAtOnce(_ new: NewResponse, _ content: NewContent) -> Bool? {
         guard case .bytes(let bytes) = content,
-            let others = candidatesAtHand(for: new.request.key)
+            let others = cachedCandidates(for: new.request.key)
         else { return nil }
         guard let entry = entry(for: new, content) else { return false }
         return put(entry, bytes, in: others, new)

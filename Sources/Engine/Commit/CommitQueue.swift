@@ -53,7 +53,7 @@ final class CommitQueue {
     /// Who wants to be called before the next batch departs.
     private var companions: [any CommitCompanion] = []
     /// Where arrays of new tasks wait for a batch with room for them.
-    private(set) lazy var creations = CreationLine(to: self)
+    private(set) lazy var creations = CreationQueue(to: self)
     private var clock: ClockNotes
     /// How commits have got on.
     private(set) var figures = CommitFigures()
@@ -112,7 +112,7 @@ final class CommitQueue {
     func pendingTask(_ id: TaskID) -> TaskRecord? { outstanding.task(id) }
 
     /// A content that is on its way to the store, or has reached it lately.
-    func contentAtHand(of task: TaskID) -> [UInt8]? { outstanding.content(of: task) }
+    func uncommittedContent(of task: TaskID) -> [UInt8]? { outstanding.content(of: task) }
 
     /// The stored responses of a session's cache that are on their way to the store, in their
     /// newest form.

@@ -11,7 +11,7 @@ final class CommitQueues {
     let onDisk: CommitQueue
     let inMemory: CommitQueue
     /// Who searches in what they have committed.
-    let searches = SearchLine()
+    let searches = SearchQueue()
     private let memoryStore: MemoryStore
     private let clock: KeptClock
     private let room: DiskRoom

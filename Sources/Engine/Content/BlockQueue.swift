@@ -120,14 +120,14 @@ final class BlockQueue {
         let waiting = retries.values
         retries = [:]
         for retry in waiting {
-            file.room.line.leave(retry.number)
+            file.room.retries.leave(retry.number)
             written(retry.block, at: retry.offset, .failure(retry.reason))
         }
     }
 
     /// What waits for room is not needed any more.
     private func drop(_ retry: Retry) {
-        file.room.line.leave(retry.number)
+        file.room.retries.leave(retry.number)
         retries[ObjectIdentifier(retry.block)] = nil
         remove(retry.block)
     }
@@ -152,7 +152,7 @@ final class BlockQueue {
         }
     }
 
-    private func tryAgain(_ block: FileBlock, at offset: Int64) async -> BlockLine.Outcome {
+    private func tryAgain(_ block: FileBlock, at offset: Int64) async -> WriteRetries.Outcome {
         retries[ObjectIdentifier(block)] = nil
         // Submitted at once: a newer block of the same place comes behind it.
         let result = await withCheckedContinuation { continuation in
@@ -208,7 +208,7 @@ final class BlockQueue {
                     : "there is no descriptor: a transfer waits for one")
         }
         isWaitingForRoom = true
-        let number = file.room.line.join { [weak self] in
+        let number = file.room.retries.join { [weak self] in
             await self?.tryAgain(block, at: offset) ?? .isOver
         }
         retries[ObjectIdentifier(block)] = Retry(

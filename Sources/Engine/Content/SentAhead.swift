@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Diagnostics
 internal import Glibc
 internal import Loop
@@ -26,7 +27,7 @@ final class SentAhead {
         var due: [Range<Int64>] = []
         /// Where what is being sent begins.
         var underWay: Set<Int64> = []
-        var isInLine = false
+        var isQueued = false
         /// Whether it is whole, or is to go on elsewhere.
         var isSettled = false
         /// Whether anything more is sent, and kept.
@@ -65,7 +66,7 @@ final class SentAhead {
     private let files: FileThreads
     private var downloads: [TaskID: Download] = [:]
     /// Whose turn it is, one stretch each.
-    private var line: [Download] = []
+    private var waiting = Deque<Download>()
     private var senders = 0
     private var readers = 0
     private var waitingReaders = Waiters()
@@ -113,7 +114,7 @@ final class SentAhead {
         }
         download.due = download.missing(wholeOnly: true).reversed()
         enqueue(download)
-        while senders < Self.senderLimit, !line.isEmpty {
+        while senders < Self.senderLimit, !waiting.isEmpty {
             senders += 1
             LoopActor.start { [self] in await send() }
         }
@@ -121,17 +122,17 @@ final class SentAhead {
     }
 
     private func enqueue(_ download: Download) {
-        guard !download.isInLine, !download.isSettled, !download.due.isEmpty else { return }
-        download.isInLine = true
-        line.append(download)
+        guard !download.isQueued, !download.isSettled, !download.due.isEmpty else { return }
+        download.isQueued = true
+        waiting.append(download)
     }
 
     /// Sends what is due, one stretch of each download in turn, until nothing is.
     private func send() async {
         defer { senders -= 1 }
-        while !isStopped, !line.isEmpty {
-            let download = line.removeFirst()
-            download.isInLine = false
+        while !isStopped, !waiting.isEmpty {
+            let download = waiting.removeFirst()
+            download.isQueued = false
             guard download.isWanted, !download.isSettled, let range = download.due.popLast() else {
                 continue
             }

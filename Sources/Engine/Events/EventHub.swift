@@ -11,7 +11,7 @@ public protocol EventListener: AnyObject {
 /// Numbers events, sees them into the queue, and shows them to listeners when they are durable
 /// (S-8).
 ///
-/// Events wait in one line for each tenant, so that what a tenant waits for delays nobody else.
+/// Events wait in one queue for each tenant, so that what a tenant waits for delays nobody else.
 /// Without listeners an event costs its queue entry and nothing else.
 @LoopActor
 public final class EventHub {
@@ -25,8 +25,8 @@ public final class EventHub {
     private let clock: any Clock
     private let durable: CommitQueue
     private let accounts: TenantAccounts
-    /// The lines that something waits in.
-    private var waiting: [EventLine] = []
+    /// The queues that something waits in.
+    private var waiting: [EventQueue] = []
     private var sessions: [SessionID: Stream] = [:]
     private var taskListeners: [TaskID: any EventListener] = [:]
 
@@ -45,7 +45,7 @@ public final class EventHub {
     /// - Parameters:
     ///   - clock: gives events their time.
     ///   - durable: the queue of what is kept on disk.
-    ///   - accounts: have the line of each tenant.
+    ///   - accounts: have the queue of each tenant.
     init(clock: any Clock, durable: CommitQueue, accounts: TenantAccounts) {
         self.clock = clock
         self.durable = durable
@@ -93,43 +93,43 @@ public final class EventHub {
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
     ) {
         guard !session.hasLeft else { return }
-        let line = session.account.tenant.events
+        let queue = session.account.tenant.events
         let event = Event(
-            tenant: line.tenant, session: session.record.id, sequence: session.advanceSequence(),
-            tenantSequence: line.advance(), task: task, at: instant ?? clock.now,
+            tenant: queue.tenant, session: session.record.id, sequence: session.advanceSequence(),
+            tenantSequence: queue.advance(), task: task, at: instant ?? clock.now,
             body: body.withoutCookieValues)
         let commits = session.commits
         commits.record(.event(event.withoutBytes))
-        var new = EventLine.Pending(event: event, recorded: commits.now)
+        var new = EventQueue.Pending(event: event, recorded: commits.now)
         if session.record.isPersistent {
-            line.reserved = max(line.reserved, line.last)
-            durable.record(.reservedSequence(line.reserved, of: line.tenant))
-        } else if line.last > line.reserved {
-            line.reserved = line.last + EventHub.reservation
-            durable.record(.reservedSequence(line.reserved, of: line.tenant))
+            queue.reserved = max(queue.reserved, queue.last)
+            durable.record(.reservedSequence(queue.reserved, of: queue.tenant))
+        } else if queue.last > queue.reserved {
+            queue.reserved = queue.last + EventHub.reservation
+            durable.record(.reservedSequence(queue.reserved, of: queue.tenant))
             new.reserved = durable.now
         }
-        append(new, to: line)
+        append(new, to: queue)
     }
 
     /// Shows progress to whoever listens now, behind what is still on its way (S-59).
     func show(_ progress: EventBody, of task: TaskID, in session: LiveSession) {
-        let line = session.account.tenant.events
+        let queue = session.account.tenant.events
         let event = Event(
-            tenant: line.tenant, session: session.record.id, task: task, at: clock.now,
+            tenant: queue.tenant, session: session.record.id, task: task, at: clock.now,
             body: progress)
-        if line.isEmpty {
-            deliver(event, sessions[event.session], line)
+        if queue.isEmpty {
+            deliver(event, sessions[event.session], queue)
         } else {
-            append(EventLine.Pending(event: event), to: line)
+            append(EventQueue.Pending(event: event), to: queue)
         }
     }
 
-    private func append(_ new: EventLine.Pending, to line: EventLine) {
-        line.append(new)
-        guard !line.isWatched else { return }
-        line.isWatched = true
-        waiting.append(line)
+    private func append(_ new: EventQueue.Pending, to queue: EventQueue) {
+        queue.append(new)
+        guard !queue.isWatched else { return }
+        queue.isWatched = true
+        waiting.append(queue)
     }
 
     /// Shows what has become durable, of the tenants in turn. Called after each commit.
@@ -137,11 +137,11 @@ public final class EventHub {
         var (shown, tenants) = (Set<SessionID>(), Set<TenantID>())
         // Mostly many events of one session follow each other.
         var newest: Stream?
-        var lines = waiting
-        while !lines.isEmpty {
-            lines = lines.filter { line in
+        var queues = waiting
+        while !queues.isEmpty {
+            queues = queues.filter { queue in
                 for _ in 0..<EventHub.turn {
-                    guard let event = line.popReady() else { return false }
+                    guard let event = queue.popReady() else { return false }
                     let isOther = event.session != newest?.session
                     let stream = (isOther ? nil : newest) ?? self.stream(of: event.session)
                     newest = stream
@@ -149,10 +149,10 @@ public final class EventHub {
                         stream.shown = event.sequence
                         if isOther || shown.isEmpty {
                             shown.insert(event.session)
-                            tenants.insert(line.tenant)
+                            tenants.insert(queue.tenant)
                         }
                     }
-                    deliver(event, stream, line)
+                    deliver(event, stream, queue)
                 }
                 return true
             }
@@ -162,22 +162,22 @@ public final class EventHub {
     }
 
     private func dropEmptyLines() {
-        waiting.removeAll { line in
-            if line.isEmpty { line.isWatched = false }
-            return line.isEmpty
+        waiting.removeAll { queue in
+            if queue.isEmpty { queue.isWatched = false }
+            return queue.isEmpty
         }
     }
 
     /// Forgets what waits to be shown of these: the store does not have it.
     func discard(_ refused: RefusedNumbers) {
-        for line in waiting { line.discard(refused) }
+        for queue in waiting { queue.discard(refused) }
         dropEmptyLines()
         for number in refused.numbers { forget(SessionID(rawValue: number)) }
     }
 
     /// Forgets what waits to be shown of a tenant: another node has it.
     func discard(of tenant: TenantID) {
-        for line in waiting where line.tenant == tenant { line.discard() }
+        for queue in waiting where queue.tenant == tenant { queue.discard() }
         dropEmptyLines()
     }
 
@@ -191,10 +191,10 @@ public final class EventHub {
         sessions[session] = nil
     }
 
-    private func deliver(_ event: Event, _ stream: Stream?, _ line: EventLine) {
+    private func deliver(_ event: Event, _ stream: Stream?, _ queue: EventQueue) {
         stream?.listener?.hear(event)
         if let task = event.task { taskListeners[task]?.hear(event) }
-        line.listener?.hear(event)
+        queue.listener?.hear(event)
     }
 }
 

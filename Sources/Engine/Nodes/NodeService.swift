@@ -103,7 +103,7 @@ public final class NodeService {
     public var leaseLeft: Duration { isLost ? .zero : max(store.leaseLeft, .zero) }
 
     /// Who answers for a tenant, where that is known at once.
-    public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
+    public func knownPlace(of tenant: TenantID) -> TenantPlace? {
         if served.contains(tenant) { return .here }
         guard !moving.contains(tenant), let owner = view.owners[tenant], owner != own else {
             return nil

@@ -16,7 +16,7 @@ public protocol TenantPlaces: AnyObject, Sendable {
     /// Called with nodes that are gone, and tenants that are elsewhere now.
     var onChange: (@LoopActor () -> Void)? { get set }
     /// Who answers for a tenant, where that is known at once.
-    func placeAtHand(of tenant: TenantID) -> TenantPlace?
+    func knownPlace(of tenant: TenantID) -> TenantPlace?
     /// Who answers for a tenant; waits for one that is on its way.
     ///
     /// - Parameters:

@@ -35,7 +35,7 @@ final class DiskRoom {
         didSet { if !storeWaits { look() } }
     }
     let gate = Gate()
-    let line = BlockLine()
+    let retries = WriteRetries()
 
     private let reserve: (any Reserve)?
     /// How often the store was given room: what was found whole before is not.
@@ -101,7 +101,7 @@ final class DiskRoom {
         log.write(.error, "the disk is full: new work is refused until there is room")
         isShort = true
         gate.set(shut: true)
-        line.isHeld = true
+        retries.isHeld = true
         onChange?()
     }
 
@@ -111,6 +111,6 @@ final class DiskRoom {
         isShort = false
         gate.set(shut: false)
         onChange?()
-        line.isHeld = false
+        retries.isHeld = false
     }
 }

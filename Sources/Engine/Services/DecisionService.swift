@@ -8,18 +8,18 @@ public final class DecisionService {
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let queues: CommitQueues
-    private let desk: DecisionDesk
+    private let decisions: PendingDecisions
     private let transport: any Transport
     private let log = Log("engine")
 
     init(
-        sessions: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, desk: DecisionDesk,
-        transport: any Transport
+        sessions: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues,
+        decisions: PendingDecisions, transport: any Transport
     ) {
         self.sessions = sessions
         self.tasks = tasks
         self.queues = queues
-        self.desk = desk
+        self.decisions = decisions
         self.transport = transport
     }
 
@@ -31,7 +31,7 @@ public final class DecisionService {
             if commits.pendingDecision(id) != nil { await commits.caughtUp() }
             // One that waits is at hand, unless the store has an older form of it.
             if commits.pendingDecision(id) == nil,
-                let record = desk.pending(id), record.tenant == tenant
+                let record = decisions.pending(id), record.tenant == tenant
             {
                 return record
             }
@@ -48,9 +48,9 @@ public final class DecisionService {
         in session: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [DecisionRecord] {
         let session = try sessions.live(session, tenant)
-        let decisions = desk.pending(of: session.record.id)
-        if await session.commits.caughtUp() { return decisions }
-        return decisions.filter { session.commits.pendingDecision($0.id) == nil }
+        let waiting = decisions.pending(of: session.record.id)
+        if await session.commits.caughtUp() { return waiting }
+        return waiting.filter { session.commits.pendingDecision($0.id) == nil }
     }
 
     /// The tenant's decisions in the order of creation, those that are over until their tasks are
@@ -69,7 +69,7 @@ public final class DecisionService {
             stored.decisions = stored.decisions.map { record in
                 // One that waits shows its clock, unless the store has an older form of it.
                 commits.pendingDecision(record.id) == nil && record.state == .pending
-                    ? desk.pending(record.id) ?? record : record
+                    ? decisions.pending(record.id) ?? record : record
             }
             pages.append(stored)
         }
@@ -78,7 +78,7 @@ public final class DecisionService {
     }
 
     /// How many decisions wait, of all tenants.
-    var pendingCount: Int { desk.count }
+    var pendingCount: Int { decisions.count }
 
     /// Answers a decision; durable when it returns.
     ///
@@ -94,7 +94,7 @@ public final class DecisionService {
         _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
     ) async throws(GatewayError) {
         let answer = try await prepared(answer)
-        if let pending = desk.pending(id), pending.tenant == tenant,
+        if let pending = decisions.pending(id), pending.tenant == tenant,
             let runner = tasks.runners[pending.task]
         {
             try runner.session.requireRoom()

@@ -71,7 +71,7 @@ public final class Gateway {
         let quiet = QuietTime(
             hours: limits.quietHours, limit: limits.discretionaryAttempts, clock: parts.clock,
             isHeld: !contents.backgroundUpdates)
-        bandwidth.line.onPressure = { quiet.othersAreHeldBack = $0 }
+        bandwidth.scheduler.onPressure = { quiet.othersAreHeldBack = $0 }
         let budget = AttemptBudget(
             limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet,
             accounts: accounts)
@@ -124,7 +124,7 @@ public final class Gateway {
                 closer: ending, queues: queues, hub: hub, contents: parts.contents),
             queues: queues, identifiers: identifiers, clock: clock, wall: parts.clock)
         decisions = DecisionService(
-            sessions: known, tasks: directory, queues: queues, desk: services.decisions,
+            sessions: known, tasks: directory, queues: queues, decisions: services.decisions,
             transport: parts.transport)
         settings = SettingService(
             bandwidth: bandwidth, quiet: quiet, tasks: directory, durable: queues.onDisk,

@@ -159,8 +159,8 @@ public final class TaskService {
 
     /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
     /// waits.
-    public func atHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
-        directory.atHand(id, tenant)
+    public func inMemory(_ id: TaskID, of tenant: TenantID) -> TaskView? {
+        directory.inMemory(id, tenant)
     }
 
     /// Whether the store has everything of a task, so that what is shown of it stays as it is until

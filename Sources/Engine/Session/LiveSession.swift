@@ -27,7 +27,7 @@ final class LiveSession {
     /// The number of the newest task with which the session has run dry, and told so (S-54).
     var finishedThrough = 0
     /// Those who ask whether a server is to be trusted.
-    let trust = TrustLine()
+    let trust = TrustQuestions()
     /// What connections are made by, and where they may lead.
     private let network: (transport: any Transport, egress: TenantEgress)
     private var connections: (any ConnectionPool)?

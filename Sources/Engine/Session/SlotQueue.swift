@@ -22,7 +22,7 @@ protocol SlotHolder: AnyObject {
 
 /// One of the attempts that a host gets at a time.
 struct Slot {
-    fileprivate let line: SlotQueue.Line
+    fileprivate let queue: SlotQueue.HostQueue
     /// Whether it was given in the quiet (S-27).
     fileprivate let isDiscretionary: Bool
 }
@@ -42,7 +42,7 @@ private struct CountedHost: Hashable {
 private struct StalledHosts {
     private var hosts = Deque<CountedHost>()
     private var members: Set<CountedHost> = []
-    /// Whether the session waits in the gateway's own line.
+    /// Whether the session waits in the gateway's own queue.
     var isAnnounced = false
 
     var count: Int { hosts.count }
@@ -97,7 +97,7 @@ final class SlotQueue {
     }
 
     /// One host's attempts, and what waits for one.
-    fileprivate final class Line {
+    fileprivate final class HostQueue {
         let host: CountedHost
         var taken = 0
         var waiting = Heap<Entry>()
@@ -111,7 +111,7 @@ final class SlotQueue {
     private let budget: AttemptBudget
     /// Whose attempts they are.
     fileprivate let account: TenantAccount
-    private var lines: [CountedHost: Line] = [:]
+    private var queues: [CountedHost: HostQueue] = [:]
     /// Everything that waits.
     private var standings: [ObjectIdentifier: Standing] = [:]
     private var lastStamp: UInt64 = 0
@@ -128,49 +128,49 @@ final class SlotQueue {
         self.account = account
     }
 
-    /// Puts a task into its host's line.
+    /// Puts a task into its host's queue.
     func enter(_ holder: any SlotHolder) {
         let host = CountedHost(holder.destination)
-        let line = lines[host] ?? Line(host)
-        lines[host] = line
-        insert(holder, into: line)
-        pump(line)
+        let queue = queues[host] ?? HostQueue(host)
+        queues[host] = queue
+        insert(holder, into: queue)
+        pump(queue)
     }
 
     func leave(_ holder: any SlotHolder) {
-        guard note(nil, of: holder), let line = lines[CountedHost(holder.destination)] else {
+        guard note(nil, of: holder), let queue = queues[CountedHost(holder.destination)] else {
             return
         }
-        noteStale(in: line)
+        noteStale(in: queue)
     }
 
     /// Moves a waiting task to where its new priority belongs, behind its equals that are older;
     /// one that is not put off any more may be granted its slot at once.
     func reorder(_ holder: any SlotHolder) {
         guard standings[ObjectIdentifier(holder)] != nil,
-            let line = lines[CountedHost(holder.destination)]
+            let queue = queues[CountedHost(holder.destination)]
         else { return }
-        insert(holder, into: line)
-        noteStale(in: line)
-        pump(line)
+        insert(holder, into: queue)
+        noteStale(in: queue)
+        pump(queue)
     }
 
     /// Gives a slot back.
     func free(_ slot: Slot) {
-        slot.line.taken -= 1
+        slot.queue.taken -= 1
         takenCount -= 1
         budget.giveBack(of: self)
         if slot.isDiscretionary { budget.quiet.giveBack() }
-        pump(slot.line)
+        pump(slot.queue)
     }
 
     /// Whether what may be put off has to wait.
     var putsOff: Bool { !budget.quiet.isNow }
 
-    private func insert(_ holder: any SlotHolder, into line: Line) {
+    private func insert(_ holder: any SlotHolder, into queue: HostQueue) {
         lastStamp += 1
         note(Standing(stamp: lastStamp, breaksQuiet: holder.breaksQuiet), of: holder)
-        line.waiting.insert(Entry(holder, stamp: lastStamp))
+        queue.waiting.insert(Entry(holder, stamp: lastStamp))
     }
 
     /// Takes down that one waits; nil for one that waits no more.
@@ -190,47 +190,47 @@ final class SlotQueue {
         standings[ObjectIdentifier(entry.holder)]?.stamp != entry.stamp
     }
 
-    /// Drops stale entries once they are the most of a line, so that one that does not move cannot
+    /// Drops stale entries once they are the most of a queue, so that one that does not move cannot
     /// grow for ever; and where nobody waits any more, so that it holds nobody.
-    private func noteStale(in line: Line) {
-        line.staleCount += 1
-        let (stale, all) = (line.staleCount, line.waiting.count)
+    private func noteStale(in queue: HostQueue) {
+        queue.staleCount += 1
+        let (stale, all) = (queue.staleCount, queue.waiting.count)
         guard stale == all || (stale > 64 && stale > all / 2) else { return }
-        line.waiting = Heap(line.waiting.unordered.filter { !isStale($0) })
-        line.staleCount = 0
-        tidy(line)
+        queue.waiting = Heap(queue.waiting.unordered.filter { !isStale($0) })
+        queue.staleCount = 0
+        tidy(queue)
     }
 
-    private func pump(_ line: Line) {
-        while grant(line) {}
+    private func pump(_ queue: HostQueue) {
+        while grant(queue) {}
     }
 
     /// Starts the next attempt to a host, if there is one that may start.
-    private func grant(_ line: Line) -> Bool {
-        defer { tidy(line) }
-        guard line.taken < limitPerHost, let next = popWaiting(line) else { return false }
+    private func grant(_ queue: HostQueue) -> Bool {
+        defer { tidy(queue) }
+        guard queue.taken < limitPerHost, let next = popWaiting(queue) else { return false }
         if next.isDiscretionary, putsOff {
-            line.waiting.insert(next)
-            putOff.insert(line.host)
+            queue.waiting.insert(next)
+            putOff.insert(queue.host)
             announce()
             return false
         }
         guard budget.take(for: self) else {
-            line.waiting.insert(next)
-            starved.insert(line.host)
+            queue.waiting.insert(next)
+            starved.insert(queue.host)
             announce()
             return false
         }
         if next.isDiscretionary { budget.quiet.take() }
         note(nil, of: next.holder)
-        line.taken += 1
+        queue.taken += 1
         takenCount += 1
-        next.holder.slotGranted(Slot(line: line, isDiscretionary: next.isDiscretionary))
+        next.holder.slotGranted(Slot(queue: queue, isDiscretionary: next.isDiscretionary))
         return true
     }
 
-    private func tidy(_ line: Line) {
-        if line.taken == 0, line.waiting.isEmpty { lines[line.host] = nil }
+    private func tidy(_ queue: HostQueue) {
+        if queue.taken == 0, queue.waiting.isEmpty { queues[queue.host] = nil }
     }
 
     /// Sees to it that the session has its turns while hosts wait for them.
@@ -260,8 +260,8 @@ final class SlotQueue {
     private func startOne(of stalled: ReferenceWritableKeyPath<SlotQueue, StalledHosts>) {
         for _ in 0..<self[keyPath: stalled].count {
             guard let host = self[keyPath: stalled].popFirst() else { break }
-            guard let line = lines[host], grant(line) else { continue }
-            if !line.waiting.isEmpty, line.taken < limitPerHost {
+            guard let queue = queues[host], grant(queue) else { continue }
+            if !queue.waiting.isEmpty, queue.taken < limitPerHost {
                 self[keyPath: stalled].insert(host)
             }
             break
@@ -269,10 +269,10 @@ final class SlotQueue {
         announce()
     }
 
-    private func popWaiting(_ line: Line) -> Entry? {
-        while let entry = line.waiting.popMax() {
+    private func popWaiting(_ queue: HostQueue) -> Entry? {
+        while let entry = queue.waiting.popMax() {
             if !isStale(entry) { return entry }
-            line.staleCount -= 1
+            queue.staleCount -= 1
         }
         return nil
     }
@@ -294,7 +294,7 @@ final class AttemptBudget {
     let quiet: QuietTime
     private var left: Int
     private let firstCost: Int
-    private var waiting = FairLine<SlotQueue>(share: 1)
+    private var waiting = FairQueue<SlotQueue>(share: 1)
     let accounts: TenantAccounts
     private var isWaking = false
     /// Attempts that go on.
@@ -358,7 +358,7 @@ final class AttemptBudget {
         wakeWaiters()
     }
 
-    /// Goes on until nothing is left, or nobody may have it: a line may have emptied, or be full,
+    /// Goes on until nothing is left, or nobody may have it: a queue may have emptied, or be full,
     /// since it began to wait.
     private func wakeWaiters() {
         guard !isWaking else { return }

@@ -115,23 +115,23 @@ final class CacheFlow {
             return decide(by: nil, [])
         }
         // Behind a start the index is read first, and all who wait for it hold nothing yet.
-        guard cache.isOpen || owner.hasSlot else { return lineUp(at: cache) }
+        guard cache.isOpen || owner.hasSlot else { return waitForTurn(at: cache) }
         let request = session.cacheRequest(for: owner.record)
         current = TaskCaching(request, fetch: cache.beginFetch())
-        if let found = cache.candidatesAtHand(for: request.key) {
+        if let found = cache.cachedCandidates(for: request.key) {
             decide(by: cache, found)
         } else if !owner.hasSlot {
-            lineUp(at: cache)
+            waitForTurn(at: cache)
         } else {
             let lookUp = beginLookUp()
             LoopActor.start { [self] in await finish(lookUp, for: request, in: cache) }
         }
     }
 
-    private func lineUp(at cache: ResponseCache) {
+    private func waitForTurn(at cache: ResponseCache) {
         current = nil
         let lookUp = beginLookUp()
-        cache.lineUp { [self] in await takeTurn(lookUp, at: cache) }
+        cache.enqueue { [self] in await takeTurn(lookUp, at: cache) }
     }
 
     /// The look-up of a task that has no slot, one at a time.

@@ -11,7 +11,7 @@ final class FollowUp {
     private let timers: TaskTimers
     /// Whether the wait for the next try is one for the host to come back.
     private var waitsForHost = false
-    private(set) lazy var route = RouteWait(on: task.services.routes)
+    private(set) lazy var route = RouteWait(in: task.services.routes)
 
     init(
         of task: LiveTask, _ reception: Reception, _ caching: CacheFlow, _ upload: Upload,

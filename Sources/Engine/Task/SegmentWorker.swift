@@ -29,7 +29,7 @@ final class SegmentWorker {
     private var exchange: Exchange
     private var range: RangeRequest?
     private var slot: Slot?
-    private var isInLine = false
+    private var isQueued = false
     private var isHeld = false
     private var isOver = false
     private var cause: End.Cause?
@@ -57,14 +57,14 @@ final class SegmentWorker {
         guard !isOver, !isHeld, part == nil, reserved == nil else { return }
         if keepsSlot || slot != nil {
             fetchNext()
-        } else if !isInLine {
-            isInLine = true
+        } else if !isQueued {
+            isQueued = true
             queue.enter(self)
         }
     }
 
     func placeHasChanged() {
-        if isInLine { queue.reorder(self) }
+        if isQueued { queue.reorder(self) }
     }
 
     /// The last range is there; on to the next.
@@ -72,8 +72,8 @@ final class SegmentWorker {
 
     func hold() {
         isHeld = true
-        if isInLine {
-            isInLine = false
+        if isQueued {
+            isQueued = false
             queue.leave(self)
         }
         exchange.pause(.client)
@@ -103,8 +103,8 @@ final class SegmentWorker {
     /// Gives the slot back.
     func leave() {
         isOver = true
-        if isInLine {
-            isInLine = false
+        if isQueued {
+            isQueued = false
             queue.leave(self)
         }
         guard let slot else { return }
@@ -195,7 +195,7 @@ extension SegmentWorker: SlotHolder {
     var breaksQuiet: Bool { false }
 
     func slotGranted(_ slot: Slot) {
-        isInLine = false
+        isQueued = false
         self.slot = slot
         fetchNext()
     }

@@ -15,8 +15,8 @@ final class TaskServices {
     let hub: EventHub
     let tickers = Tickers()
     let tally: Tally
-    let decisions: DecisionDesk
-    let routes: RouteBoard
+    let decisions: PendingDecisions
+    let routes: RouteWaiters
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
     let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
@@ -36,8 +36,8 @@ final class TaskServices {
         suspensionGrace: Duration
     ) {
         self.tally = tally
-        self.decisions = DecisionDesk(identifiers, tally)
-        self.routes = RouteBoard(connectivity, waits: routeWaits)
+        self.decisions = PendingDecisions(identifiers, tally)
+        self.routes = RouteWaiters(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.keptClock = keptClock
         self.spools = spools

@@ -12,7 +12,7 @@ final class TenantAccount {
     /// The limit that all transfers of the tenant share.
     let bandwidth: Bandwidth
     /// Its events that wait to be shown.
-    let events: EventLine
+    let events: EventQueue
     private(set) var quotas: TenantQuotas
     /// By `TenantQuotas.Quota.place`. Those of rates have a limit, and nothing that is used.
     private var gauges: [QuotaGauge]
@@ -30,7 +30,7 @@ final class TenantAccount {
         eventsAfter sequence: Int64 = 0
     ) {
         self.tenant = tenant
-        events = EventLine(of: tenant, after: sequence)
+        events = EventQueue(of: tenant, after: sequence)
         self.quotas = quotas
         self.clock = clock
         bandwidth = Bandwidth(within: gateway)

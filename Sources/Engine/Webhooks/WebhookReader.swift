@@ -94,21 +94,21 @@ struct DeliveryWaits {
         static func < (left: Wait, right: Wait) -> Bool { left.due < right.due }
     }
 
-    private var turns: [Int64: (turn: DeliveryLines.Turn, due: Duration)] = [:]
+    private var turns: [Int64: (turn: DeliveryQueues.Turn, due: Duration)] = [:]
     /// Some have been ended meanwhile: those that `turns` does not have with this instant.
     private var dues = Heap<Wait>()
 
     /// By the monotonic clock; nil where nothing waits.
     var next: Duration? { dues.min?.due }
 
-    mutating func add(_ turn: DeliveryLines.Turn, until due: Duration) {
+    mutating func add(_ turn: DeliveryQueues.Turn, until due: Duration) {
         turns[turn.position] = (turn, due)
         dues.insert(Wait(due: due, position: turn.position))
     }
 
     /// Ends the waits that are over, the first to be over last.
-    mutating func endDue(at now: Duration) -> [DeliveryLines.Turn] {
-        var over: [DeliveryLines.Turn] = []
+    mutating func endDue(at now: Duration) -> [DeliveryQueues.Turn] {
+        var over: [DeliveryQueues.Turn] = []
         while let wait = dues.min, wait.due <= now {
             dues.removeMin()
             guard let waiting = turns[wait.position], waiting.due == wait.due else { continue }
@@ -119,7 +119,7 @@ struct DeliveryWaits {
     }
 
     /// Ends one wait; nil where there is none.
-    mutating func end(_ position: Int64) -> DeliveryLines.Turn? {
+    mutating func end(_ position: Int64) -> DeliveryQueues.Turn? {
         turns.removeValue(forKey: position)?.turn
     }
 
@@ -127,7 +127,7 @@ struct DeliveryWaits {
     var positions: [Int64] { turns.keys.sorted() }
 
     /// Ends all of them, the oldest event last.
-    mutating func endAll() -> [DeliveryLines.Turn] {
+    mutating func endAll() -> [DeliveryQueues.Turn] {
         defer { self = DeliveryWaits() }
         return turns.values.map(\.turn).sorted { $0.position > $1.position }
     }

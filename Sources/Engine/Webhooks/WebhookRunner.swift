@@ -28,7 +28,7 @@ final class WebhookRunner {
     private let services: WebhookServices
     private weak var owner: (any WebhookOwner)?
     private var reader: WebhookReader
-    private var lines = DeliveryLines()
+    private var queues = DeliveryQueues()
     private var tries: [Int64: WebhookTry?] = [:]
     private var waits = DeliveryWaits()
     private lazy var timer = LoopTimer { [weak self] in
@@ -65,11 +65,11 @@ final class WebhookRunner {
     var shown: WebhookRecord? { state.shown }
 
     /// How many events are known to wait.
-    var waitingCount: Int { lines.count }
+    var waitingCount: Int { queues.count }
 
     /// Whether every event of the stream has been told, or is not asked for.
     var isIdle: Bool {
-        lines.count == 0 && reader.hasOutcomes
+        queues.count == 0 && reader.hasOutcomes
             && reader.position >= services.hub.newestPosition(of: record.stream)
     }
 
@@ -126,9 +126,9 @@ final class WebhookRunner {
         } else {
             reader.outcomes[position] = newest
             if let turn = waits.end(position) {
-                lines.putBack(turn)
+                queues.putBack(turn)
             } else if known == nil {
-                lines.addAgain(position, of: delivery.session)
+                queues.addAgain(position, of: delivery.session)
             }
         }
         goOn()
@@ -137,7 +137,7 @@ final class WebhookRunner {
     /// Whether an event that nobody has tried is to be sent in its turn, as after a replay.
     private func isInTurn(_ position: Int64) -> Bool {
         position > reader.position
-            ? !reader.settled.contains(position) : lines.hasInTurn(position)
+            ? !reader.settled.contains(position) : queues.hasInTurn(position)
     }
 
     /// Gives up what was tried before and waits, as long as the webhook is disabled for its
@@ -196,7 +196,7 @@ final class WebhookRunner {
     private func begin() {
         endTries()
         reader.begin(record)
-        lines = DeliveryLines()
+        queues = DeliveryQueues()
         waits = DeliveryWaits()
     }
 
@@ -209,7 +209,7 @@ final class WebhookRunner {
         readOn()
         while tries.count < health.width, let turn = nextTurn() {
             guard services.slots.take(record.tenant) else {
-                lines.putBack(turn)
+                queues.putBack(turn)
                 return waitForSlot()
             }
             start(turn)
@@ -227,11 +227,11 @@ final class WebhookRunner {
     }
 
     /// The next event to be sent; those that have to wait are put where they do.
-    private func nextTurn() -> DeliveryLines.Turn? {
-        while let turn = lines.next() {
+    private func nextTurn() -> DeliveryQueues.Turn? {
+        while let turn = queues.next() {
             let known = reader.outcomes[turn.position]
             if known == nil, !health.mayProbe(at: services.clock.uptime) {
-                lines.putBack(turn)
+                queues.putBack(turn)
                 armTimer()
                 return nil
             }
@@ -241,7 +241,7 @@ final class WebhookRunner {
         return nil
     }
 
-    private func wait(_ turn: DeliveryLines.Turn, until due: KeptTime) {
+    private func wait(_ turn: DeliveryQueues.Turn, until due: KeptTime) {
         waits.add(turn, until: services.clock.uptime + due.since(services.keptClock.now))
         armTimer()
     }
@@ -249,7 +249,7 @@ final class WebhookRunner {
     private func armTimer() {
         var next = waits.next
         // What is under way, or waits for a slot, goes on by itself.
-        if health.isFailing, lines.readyCount > 0, tries.isEmpty, !waitsForSlot {
+        if health.isFailing, queues.readyCount > 0, tries.isEmpty, !waitsForSlot {
             next = min(next ?? health.nextProbe, health.nextProbe)
         }
         guard !isOver, record.state == .active, let next else { return timer.cancel() }
@@ -265,16 +265,16 @@ final class WebhookRunner {
         for turn in waits.endAll() { putBack(turn) }
     }
 
-    private func putBack(_ turn: DeliveryLines.Turn) {
+    private func putBack(_ turn: DeliveryQueues.Turn) {
         reader.outcomes[turn.position]?.nextAttemptAt = nil
-        lines.putBack(turn)
+        queues.putBack(turn)
     }
 
     // MARK: Reading
 
     private func readOn() {
-        guard !reader.isReading, lines.readyCount < ReceiverHealth.greatestWidth * 2,
-            lines.count < WebhookRunner.window,
+        guard !reader.isReading, queues.readyCount < ReceiverHealth.greatestWidth * 2,
+            queues.count < WebhookRunner.window,
             reader.position < services.hub.newestPosition(of: record.stream)
                 || !reader.hasOutcomes
         else { return }
@@ -316,7 +316,7 @@ final class WebhookRunner {
         for delivery in pending {
             reader.outcomes[delivery.position] = delivery
             if delivery.position <= record.cursor {
-                lines.addAgain(delivery.position, of: delivery.session)
+                queues.addAgain(delivery.position, of: delivery.session)
             }
         }
     }
@@ -328,14 +328,14 @@ final class WebhookRunner {
             guard record.events.contains(event.body.name) else { continue }
             guard reader.settled.remove(position) == nil else { continue }
             reader.keep(event, at: position)
-            lines.add(event, at: position)
+            queues.add(event, at: position)
         }
         if let newest { reader.position = max(reader.position, newest) }
     }
 
     // MARK: Sending
 
-    private func start(_ turn: DeliveryLines.Turn) {
+    private func start(_ turn: DeliveryQueues.Turn) {
         tries.updateValue(nil, forKey: turn.position)
         if reader.outcomes[turn.position] == nil { health.noteProbe(at: services.clock.uptime) }
         if let event = reader.takeEvent(at: turn.position) {
@@ -367,8 +367,8 @@ final class WebhookRunner {
         }
     }
 
-    private func send(_ event: Event, _ turn: DeliveryLines.Turn) {
-        let (isKnown, trace) = services.traceAtHand(of: event)
+    private func send(_ event: Event, _ turn: DeliveryQueues.Turn) {
+        let (isKnown, trace) = services.knownTrace(of: event)
         if isKnown { return post(event, turn, trace) }
         let round = reader.round
         LoopActor.start { [self] in
@@ -377,7 +377,7 @@ final class WebhookRunner {
         }
     }
 
-    private func post(_ event: Event, _ turn: DeliveryLines.Turn, _ trace: TraceContext?) {
+    private func post(_ event: Event, _ turn: DeliveryQueues.Turn, _ trace: TraceContext?) {
         let pool = pool ?? services.makePool(for: record.tenant)
         self.pool = pool
         let request = services.request(
@@ -388,7 +388,7 @@ final class WebhookRunner {
     }
 
     private func ended(
-        _ event: Event, _ turn: DeliveryLines.Turn, _ outcome: WebhookTry.Outcome
+        _ event: Event, _ turn: DeliveryQueues.Turn, _ outcome: WebhookTry.Outcome
     ) {
         if outcome.wasDenied { services.noteDenial(of: record) }
         var delivery =
@@ -445,18 +445,18 @@ final class WebhookRunner {
             ])
     }
 
-    private func leave(_ turn: DeliveryLines.Turn) {
+    private func leave(_ turn: DeliveryQueues.Turn) {
         tries[turn.position] = nil
         services.slots.giveBack(record.tenant)
     }
 
     /// An event is over; nobody knows of one that was not tried and is not kept any more.
     private func settle(
-        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord?, as state: DeliveryState
+        _ turn: DeliveryQueues.Turn, _ delivery: DeliveryRecord?, as state: DeliveryState
     ) {
         leave(turn)
         reader.outcomes[turn.position] = nil
-        lines.settle(turn)
+        queues.settle(turn)
         if var delivery {
             delivery.state = state
             delivery.nextAttemptAt = nil
@@ -468,7 +468,7 @@ final class WebhookRunner {
     /// Tells the store how far it has got.
     func noteCursor() {
         guard reader.hasOutcomes else { return }
-        let cursor = lines.oldest.map { $0 - 1 } ?? reader.position
+        let cursor = queues.oldest.map { $0 - 1 } ?? reader.position
         guard cursor > record.cursor else { return }
         state.newest.cursor = cursor
         services.commits.record(.webhookCursor(cursor, of: record.id))
@@ -485,7 +485,7 @@ final class WebhookRunner {
     }
 
     private func postpone(
-        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord, until due: KeptTime
+        _ turn: DeliveryQueues.Turn, _ delivery: DeliveryRecord, until due: KeptTime
     ) {
         var delivery = delivery
         delivery.nextAttemptAt = due
@@ -498,7 +498,7 @@ final class WebhookRunner {
     private func noteFailure(_ status: Int?) {
         health.noteFailure(status, at: services.clock.uptime)
         // Nothing is left that could show whether it goes on like this.
-        guard lines.count > 0 else { return forgetFailures() }
+        guard queues.count > 0 else { return forgetFailures() }
         let now = services.keptClock.now
         guard let since = record.failingSince else {
             state.change { $0.failingSince = now }
@@ -543,7 +543,7 @@ final class WebhookRunner {
         // One that is refused holds up the cursor, and no other event.
         let unread = newest - max(webhook.cursor, reader.position)
         if unread > DeliverySchedule.backlog.events { return disable(.backlog) }
-        guard webhook.state == .paused || lines.count > 0, let oldest = await oldest(of: webhook)
+        guard webhook.state == .paused || queues.count > 0, let oldest = await oldest(of: webhook)
         else { return goOn() }
         // Whichever way the wall clock was set since, it is not older than this.
         let age = min(

@@ -63,7 +63,7 @@ final class WebhookServices {
     }
 
     /// What the trace is that an event's task belongs to, where that is known without the store.
-    func traceAtHand(of event: Event) -> (isKnown: Bool, trace: TraceContext?) {
+    func knownTrace(of event: Event) -> (isKnown: Bool, trace: TraceContext?) {
         guard let id = event.task else { return (true, nil) }
         guard let task = tasks.known(id) else { return (false, nil) }
         return (true, task.traceContext)

@@ -1,4 +1,3 @@
-internal import DequeModule
 internal import Loop
 internal import Semantics
 
@@ -14,9 +13,7 @@ final class WebhookSlots {
     var standsStill = false {
         didSet { handOut() }
     }
-    private var waiting: [TenantID: Deque<@LoopActor () -> Void>] = [:]
-    /// Tenants of which something waits.
-    private var tenants = Deque<TenantID>()
+    private var waiting = FairQueue<@LoopActor () -> Void>(share: 1)
     /// Whether one has begun in this turn of the loop.
     private var isTurnTaken = false
     /// A timer of no time fires in the next turn, behind the sockets that are ready by then.
@@ -43,8 +40,7 @@ final class WebhookSlots {
 
     /// Calls once, when one can be taken.
     func wait(_ tenant: TenantID, _ call: @escaping @LoopActor () -> Void) {
-        waiting[tenant, default: []].append(call)
-        if waiting[tenant]?.count == 1 { tenants.append(tenant) }
+        waiting.append(call, of: tenant)
     }
 
     /// Takes one, as soon as one can begin.
@@ -67,18 +63,10 @@ final class WebhookSlots {
     }
 
     private func handOut() {
-        while isOpen, let call = next() { call() }
-    }
-
-    private func next() -> (@LoopActor () -> Void)? {
-        guard let index = tenants.firstIndex(where: { room.admits(1, of: $0) }) else { return nil }
-        let tenant = tenants.remove(at: index)
-        let call = waiting[tenant]?.popFirst()
-        if waiting[tenant]?.isEmpty ?? true {
-            waiting[tenant] = nil
-        } else {
-            tenants.append(tenant)
+        while isOpen,
+            let call = waiting.popFirst(cost: { _ in 1 }, of: { room.admits(1, of: $0) })
+        {
+            call()
         }
-        return call
     }
 }

@@ -100,7 +100,7 @@ final class KnownCaller: Caller {
 
     /// Whether this node has answered with what it had of the tenant, and another one is to now.
     func hasLeft(_ places: any TenantPlaces) -> Bool {
-        isServedHere && places.placeAtHand(of: principal.tenant) != .here
+        isServedHere && places.knownPlace(of: principal.tenant) != .here
     }
 
     var tenantNumber: Int64 { principal.tenant.rawValue }

@@ -29,7 +29,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
     private static let pieceSize = 128 << 10
     /// How long an answer is still waited for when the client sends nothing more: it may have said
     /// so before it reads.
-    private static let farewell = Duration.seconds(1)
+    private static let lingering = Duration.seconds(1)
 
     /// The node that was asked.
     let node: NodeRecord
@@ -48,7 +48,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
     /// Whether the client gets nothing any more.
     private var isCut = false
     private var reader: CheckedContinuation<Void, Never>?
-    private lazy var farewellTimer = LoopTimer { [weak self] in self?.leave() }
+    private lazy var lingerTimer = LoopTimer { [weak self] in self?.leave() }
 
     init(with node: NodeRecord, proof: String, body: ForwardedBody?, isHEAD: Bool) {
         self.node = node
@@ -83,7 +83,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
 
     private func clientHasEnded() {
         guard waiter != nil else { return }
-        farewellTimer.arm(after: ForwardedExchange.farewell)
+        lingerTimer.arm(after: ForwardedExchange.lingering)
     }
 
     private func leave() {
@@ -102,7 +102,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
 
     private func tell(_ outcome: Outcome) {
         guard let waiter = waiter.take() else { return }
-        farewellTimer.cancel()
+        lingerTimer.cancel()
         waiter.resume(returning: outcome)
     }
 

@@ -56,13 +56,13 @@ extension Service {
     }
 
     /// What is polled most: a task in memory, without `Prefer`.
-    func showTaskAtHand(_ call: Call) throws -> Response? {
+    func showTaskInMemory(_ call: Call) throws -> Response? {
         guard call.request.header("prefer") == nil else { return nil }
         let id = try call.task()
         if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.tasks.forgetting) {
             return Service.answer(bytes)
         }
-        return gateway.tasks.atHand(id, of: call.tenant).map(answer)
+        return gateway.tasks.inMemory(id, of: call.tenant).map(answer)
     }
 
     func showTask(_ call: Call) async throws -> Response {

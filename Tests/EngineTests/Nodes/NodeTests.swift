@@ -356,7 +356,7 @@ struct NodeTests {
         let (task, _) = try await sendingDownload(at: first, on: bench, .default)
         try bench.lose(first)
         try await eventually("the end") {
-            guard second.gateway.nodes?.placeAtHand(of: second.tenant) == .here else {
+            guard second.gateway.nodes?.knownPlace(of: second.tenant) == .here else {
                 return false
             }
             return try await second.state(task) == .completed
@@ -435,7 +435,7 @@ struct NodeTests {
         try await bench.drain(first)
         try await eventually("the tenant to arrive, and its file to be looked at") {
             let files = try second.files()
-            return second.gateway.nodes?.placeAtHand(of: first.tenant) == .here && !files.isEmpty
+            return second.gateway.nodes?.knownPlace(of: first.tenant) == .here && !files.isEmpty
         }
         try await eventually("nothing to be left at the first one") { try first.files().isEmpty }
         try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)

@@ -70,7 +70,7 @@ final class BandwidthBench {
     /// The next round, in time if nothing is said.
     func round(after pause: Duration = .milliseconds(20)) {
         clock.advance(by: pause)
-        gateway.line.serve()
+        gateway.scheduler.serve()
     }
 
     /// Lets time go by, with rounds that are as punctual as a loop that has other work.
@@ -83,7 +83,7 @@ final class BandwidthBench {
             number += 1
             clock.advance(by: min(.milliseconds(step), end - clock.uptime))
             each()
-            if gateway.line.isRunning { gateway.line.serve() }
+            if gateway.scheduler.isRunning { gateway.scheduler.serve() }
         }
     }
 

@@ -62,7 +62,7 @@ struct NodeBench {
     /// Returns when a node has got a tenant.
     func arrival(of tenant: TenantID, at node: TestGateway) async throws {
         let service = try service(node)
-        try await eventually("the tenant to arrive") { service.placeAtHand(of: tenant) == .here }
+        try await eventually("the tenant to arrive") { service.knownPlace(of: tenant) == .here }
     }
 
     // MARK: Downloads

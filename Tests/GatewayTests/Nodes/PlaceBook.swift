@@ -82,7 +82,7 @@ final class BookReader: TenantPlaces {
 
     var nodes: [NodeRecord] { view.nodes.values.sorted { $0.id < $1.id } }
 
-    func placeAtHand(of tenant: TenantID) -> TenantPlace? {
+    func knownPlace(of tenant: TenantID) -> TenantPlace? {
         guard let owner = view.owners[tenant] else { return nil }
         return owner == own ? .here : view.nodes[owner].map(TenantPlace.at)
     }
@@ -90,7 +90,7 @@ final class BookReader: TenantPlaces {
     func place(
         of tenant: TenantID, isPassedOn: Bool
     ) async throws(GatewayError) -> TenantPlace {
-        guard let place = placeAtHand(of: tenant), place == .here || !isPassedOn else {
+        guard let place = knownPlace(of: tenant), place == .here || !isPassedOn else {
             throw .tenantIsMoving
         }
         return place

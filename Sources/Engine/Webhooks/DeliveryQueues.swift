@@ -4,15 +4,15 @@ internal import Semantics
 /// The events that wait for a receiver, by position alone, and in which order they go out: those of
 /// a task one behind the other, different tasks side by side. That a session has no more to tell
 /// goes out when everything before it in the session is settled.
-struct DeliveryLines {
+struct DeliveryQueues {
     /// An event whose turn it is.
     struct Turn: Hashable {
         let position: Int64
         let session: SessionID
-        fileprivate let line: Line
+        fileprivate let queue: Queue
     }
 
-    fileprivate enum Line: Hashable {
+    fileprivate enum Queue: Hashable {
         case task(TaskID)
         case session(SessionID)
         /// An event that was settled, and is sent once more.
@@ -25,7 +25,7 @@ struct DeliveryLines {
         var unsettledBefore: Int
     }
 
-    private var lines: [Line: Deque<Int64>] = [:]
+    private var queues: [Queue: Deque<Int64>] = [:]
     private var ready = Deque<Turn>()
     private var ends: [SessionID: [End]] = [:]
     private var unsettledCounts: [SessionID: Int] = [:]
@@ -42,7 +42,7 @@ struct DeliveryLines {
     /// none.
     var oldest: Int64? { order.first }
 
-    /// Whether an event of its line waits, or is under way; not one that is sent once more.
+    /// Whether an event of its queue waits, or is under way; not one that is sent once more.
     func hasInTurn(_ position: Int64) -> Bool {
         let place = order.partitioningIndex { $0 >= position }
         return place < order.count && order[place] == position
@@ -53,7 +53,7 @@ struct DeliveryLines {
 
     /// Takes an event in, behind all that came before it.
     mutating func add(_ event: Event, at position: Int64) {
-        let line = event.task.map(Line.task) ?? .session(event.session)
+        let queue = event.task.map(Queue.task) ?? .session(event.session)
         order.append(position)
         let unsettled = unsettledCounts[event.session, default: 0]
         unsettledCounts[event.session] = unsettled + 1
@@ -61,32 +61,32 @@ struct DeliveryLines {
             ends[event.session, default: []].append(
                 End(position: position, unsettledBefore: unsettled))
         }
-        append(position, to: line, of: event.session)
+        append(position, to: queue, of: event.session)
     }
 
     /// Takes in an event that was settled before: it is sent at once, unless it waits for that
     /// already.
     mutating func addAgain(_ position: Int64, of session: SessionID) {
-        guard lines[.again(position)] == nil else { return }
+        guard queues[.again(position)] == nil else { return }
         append(position, to: .again(position), of: session)
     }
 
-    private mutating func append(_ position: Int64, to line: Line, of session: SessionID) {
+    private mutating func append(_ position: Int64, to queue: Queue, of session: SessionID) {
         count += 1
-        lines[line, default: []].append(position)
-        if lines[line]?.count == 1 { release(line, of: session) }
+        queues[queue, default: []].append(position)
+        if queues[queue]?.count == 1 { release(queue, of: session) }
     }
 
-    /// The first event of a line may go out, unless it has to wait for others.
-    private mutating func release(_ line: Line, of session: SessionID) {
-        guard let position = lines[line]?.first else { return }
-        if case .session = line,
+    /// The first event of a queue may go out, unless it has to wait for others.
+    private mutating func release(_ queue: Queue, of session: SessionID) {
+        guard let position = queues[queue]?.first else { return }
+        if case .session = queue,
             let end = ends[session]?.first(where: { $0.position == position }),
             end.unsettledBefore > 0
         {
             return
         }
-        ready.append(Turn(position: position, session: session, line: line))
+        ready.append(Turn(position: position, session: session, queue: queue))
     }
 
     // MARK: Going
@@ -97,19 +97,19 @@ struct DeliveryLines {
     /// An event that was under way is to be sent, before the others.
     mutating func putBack(_ turn: Turn) { ready.prepend(turn) }
 
-    /// An event was taken, or given up: the next of its line may go out.
+    /// An event was taken, or given up: the next of its queue may go out.
     mutating func settle(_ turn: Turn) {
         count -= 1
-        lines[turn.line]?.removeFirst()
-        if lines[turn.line]?.isEmpty ?? true { lines[turn.line] = nil }
-        if case .again = turn.line { return }
+        queues[turn.queue]?.removeFirst()
+        if queues[turn.queue]?.isEmpty ?? true { queues[turn.queue] = nil }
+        if case .again = turn.queue { return }
         settledOutOfTurn.insert(turn.position)
         while let first = order.first, settledOutOfTurn.remove(first) != nil { order.removeFirst() }
         let freed = countSettled(turn)
-        release(turn.line, of: turn.session)
-        let line = Line.session(turn.session)
-        if let freed, turn.line != line, lines[line]?.first == freed {
-            release(line, of: turn.session)
+        release(turn.queue, of: turn.session)
+        let queue = Queue.session(turn.session)
+        if let freed, turn.queue != queue, queues[queue]?.first == freed {
+            release(queue, of: turn.session)
         }
     }
 

@@ -16,7 +16,7 @@ enum LoopWork {
 /// one batch of all, and do nothing while the next one is made (measured: a quarter of the time).
 ///
 /// Used on the loop's thread alone.
-final class WorkLine {
+final class WorkQueue {
     /// Nanoseconds. Twice as much gains half as much, and half as much nothing (measured). What is
     /// built for tests does a tenth in the same time.
     #if DEBUG
@@ -49,7 +49,7 @@ final class WorkLine {
         let taskExecutor = LoopTaskExecutor.shared.asUnownedTaskExecutor()
         let now = LoopClock.reading
         let waited = cutOff.map { now - $0 } ?? 0
-        let end = now + min(max(WorkLine.slice, waited), WorkLine.longestSlice)
+        let end = now + min(max(WorkQueue.slice, waited), WorkQueue.longestSlice)
         cutOff = nil
         while !isDone {
             let work = taken[doneCount]

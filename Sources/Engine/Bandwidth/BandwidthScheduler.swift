@@ -11,7 +11,7 @@ internal import Loop
 /// A round costs O(n log n) in the number of shares, and nothing is done between rounds. This is
 /// start-time fair queueing (Goyal, Vin and Cheng, 1996) with a virtual time for each limit.
 @LoopActor
-final class WaitingLine {
+final class BandwidthScheduler {
     private static let pause = Duration.milliseconds(20)
 
     let clock: any Clock
@@ -42,8 +42,8 @@ final class WaitingLine {
                 node.shareCount += 1
             }
         }
-        if WaitingLine.isPressing(holder) { isPressed = true }
-        if !isRunning { schedule(after: WaitingLine.pause) }
+        if BandwidthScheduler.isPressing(holder) { isPressed = true }
+        if !isRunning { schedule(after: BandwidthScheduler.pause) }
     }
 
     private static func isPressing(_ holder: Bandwidth) -> Bool {
@@ -74,7 +74,7 @@ final class WaitingLine {
         dismiss()
         let served = divide()
         for node in nodes { node.bucket?.trim(to: .burst) }
-        if !shares.isEmpty { schedule(after: WaitingLine.pause) }
+        if !shares.isEmpty { schedule(after: BandwidthScheduler.pause) }
         for meter in served { meter.onAllowance?() }
     }
 
@@ -91,7 +91,7 @@ final class WaitingLine {
         for share in shares {
             let holder = share.holder
             for meter in holder.meters where !meter.isWaiting { meter.leaveLine() }
-            holder.meters.removeAll { !$0.isInLine }
+            holder.meters.removeAll { !$0.isQueued }
             for node in holder.chain { node.contest.waitingCount += Int64(holder.meters.count) }
         }
         shares.removeAll { share in
@@ -101,7 +101,7 @@ final class WaitingLine {
             return true
         }
         nodes.removeAll { $0.shareCount == 0 }
-        isPressed = shares.contains { WaitingLine.isPressing($0.holder) }
+        isPressed = shares.contains { BandwidthScheduler.isPressing($0.holder) }
     }
 
     /// Gives out what is there.

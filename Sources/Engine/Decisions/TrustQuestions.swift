@@ -17,7 +17,7 @@ protocol TrustWaiter: AnyObject {
 /// Questions about server certificates: one at a time for each host, port and leaf, however many
 /// tasks go there (S-75).
 @LoopActor
-final class TrustLine {
+final class TrustQuestions {
     private struct Subject: Hashable {
         let host: String
         let port: Int

@@ -4,7 +4,7 @@ internal import Semantics
 /// Lets tasks that are created in arrays come to a store a batch at a time, of tenants in turn: so
 /// no commit grows with what one of them has sent at once, and the others wait for a short one.
 @LoopActor
-final class CreationLine {
+final class CreationQueue {
     private struct Waiter {
         let count: Int
         let continuation: CheckedContinuation<Void, Never>
@@ -16,7 +16,7 @@ final class CreationLine {
     private static let batchSize = 1000
 
     private unowned let commits: CommitQueue
-    private var line = FairLine<Waiter>(share: 500)
+    private var waiting = FairQueue<Waiter>(share: 500)
     /// Of the batch that is being gathered.
     private var admittedCount = 0
     /// Of those that have been told to go on, and have not had the loop yet.
@@ -28,10 +28,10 @@ final class CreationLine {
     /// nobody waits and there is room in the batch.
     func turn(for count: Int, of tenant: TenantID) async {
         // On a full disk nobody waits to be told of it.
-        guard count >= CreationLine.smallCount, !commits.isStalled else { return }
-        if !line.isEmpty || isFull {
+        guard count >= CreationQueue.smallCount, !commits.isStalled else { return }
+        if !waiting.isEmpty || isFull {
             await withCheckedContinuation { continuation in
-                line.append(Waiter(count: count, continuation: continuation), of: tenant)
+                waiting.append(Waiter(count: count, continuation: continuation), of: tenant)
             }
             comingCount -= count
         }
@@ -40,12 +40,12 @@ final class CreationLine {
     }
 
     /// The store takes nothing for a while: who waits goes on, and is refused.
-    func release() { while let next = line.popFirst(cost: \.count) { letGoOn(next) } }
+    func release() { while let next = waiting.popFirst(cost: \.count) { letGoOn(next) } }
 
-    private var isFull: Bool { admittedCount + comingCount >= CreationLine.batchSize }
+    private var isFull: Bool { admittedCount + comingCount >= CreationQueue.batchSize }
 
     private func goOn() {
-        while !isFull, let next = line.popFirst(cost: \.count) { letGoOn(next) }
+        while !isFull, let next = waiting.popFirst(cost: \.count) { letGoOn(next) }
     }
 
     private func letGoOn(_ waiter: Waiter) {
@@ -54,11 +54,11 @@ final class CreationLine {
     }
 }
 
-extension CreationLine: CommitCompanion {
+extension CreationQueue: CommitCompanion {
     func batchDeparts() {
         admittedCount = 0
         // What goes on now is for the next batch, which needs the queue to be there still.
-        guard !line.isEmpty else { return }
+        guard !waiting.isEmpty else { return }
         LoopActor.later { [self, commits] in withExtendedLifetime(commits) { goOn() } }
     }
 }

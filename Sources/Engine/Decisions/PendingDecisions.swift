@@ -4,7 +4,7 @@ internal import Semantics
 
 /// The decisions that wait for an answer (§7).
 @LoopActor
-final class DecisionDesk {
+final class PendingDecisions {
     private var waiting = OrderedGroups<SessionID, DecisionID, PendingDecision>()
     private let identifiers: IdentifierSource
 

@@ -7,7 +7,7 @@ internal import Loop
 /// They are tried again one after the other, and a second after one that has found the disk full:
 /// so a thousand transfers ask no more of a full disk than one does.
 @LoopActor
-final class BlockLine {
+final class WriteRetries {
     enum Outcome {
         case isOver
         case noRoom
@@ -63,6 +63,6 @@ final class BlockLine {
 
     private func rest() {
         guard !isServing, !isHeld, !attempts.isEmpty else { return }
-        timer.arm(after: BlockLine.interval)
+        timer.arm(after: WriteRetries.interval)
     }
 }

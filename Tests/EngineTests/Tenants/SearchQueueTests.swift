@@ -7,16 +7,16 @@ import Testing
 
 /// Turns of those who search the store.
 @Suite(.onLoop)
-struct SearchLineTests {
+struct SearchQueueTests {
     @Test @LoopActor
     func `who searches seldom waits for one step of each who searches often`() async throws {
-        let line = SearchLine()
+        let queue = SearchQueue()
         let (often, seldom) = (TenantID(rawValue: 1), TenantID(rawValue: 2))
         let gate = Gate()
         var order: [TenantID] = []
         func search(_ tenant: TenantID) -> Task<Void, Never> {
             LoopActor.start {
-                await line.step(of: tenant) {
+                await queue.step(of: tenant) {
                     order.append(tenant)
                     while !gate.isOpen { await LoopActor.nextTurn(after: .milliseconds(1)) }
                 }

@@ -5,7 +5,7 @@ internal import Semantics
 /// machine's network has changed. Who waits for a way is told after a while in any case, since it
 /// may come back behind this machine; who waits for a host, when that has answered somebody.
 @LoopActor
-final class RouteBoard {
+final class RouteWaiters {
     private var watches: [ObjectIdentifier: RouteWatch] = [:]
     private var hosts: [WebURL.Origin: [ObjectIdentifier: RouteWatch]] = [:]
     /// Held: it tells as long as it lives.
@@ -27,7 +27,7 @@ final class RouteBoard {
     /// - Returns: the watch, to be cancelled.
     func watch(tries: Int, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
         let wait = min(waits.upperBound, waits.lowerBound * (1 << min(max(0, tries - 1), 16)))
-        let watch = RouteWatch(for: nil, on: self, action)
+        let watch = RouteWatch(for: nil, in: self, action)
         watches[ObjectIdentifier(watch)] = watch
         watch.timer.arm(after: wait)
         return watch
@@ -40,7 +40,7 @@ final class RouteBoard {
     ///   - action: called unless the watch is cancelled before.
     /// - Returns: the watch, to be cancelled.
     func watch(_ host: WebURL.Origin, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
-        let watch = RouteWatch(for: host, on: self, action)
+        let watch = RouteWatch(for: host, in: self, action)
         hosts[host, default: [:]][ObjectIdentifier(watch)] = watch
         return watch
     }
@@ -71,15 +71,16 @@ final class RouteBoard {
 final class RouteWatch {
     /// Nil for one who waits for any way.
     let host: WebURL.Origin?
-    private weak let board: RouteBoard?
+    private weak let waiters: RouteWaiters?
     private var action: (@LoopActor () -> Void)?
     fileprivate lazy var timer = LoopTimer { [weak self] in self?.tell() }
 
     fileprivate init(
-        for host: WebURL.Origin?, on board: RouteBoard, _ action: @escaping @LoopActor () -> Void
+        for host: WebURL.Origin?, in waiters: RouteWaiters,
+        _ action: @escaping @LoopActor () -> Void
     ) {
         self.host = host
-        self.board = board
+        self.waiters = waiters
         self.action = action
     }
 
@@ -87,7 +88,7 @@ final class RouteWatch {
     func cancel() {
         timer.cancel()
         action = nil
-        board?.forget(self)
+        waiters?.forget(self)
     }
 
     fileprivate func tell() {
@@ -102,15 +103,15 @@ final class RouteWatch {
 final class RouteWait {
     /// Attempts in a row that have found no way.
     private(set) var tries = 0
-    private let board: RouteBoard
+    private let waiters: RouteWaiters
     private var watch: RouteWatch?
 
-    init(on board: RouteBoard) { self.board = board }
+    init(in waiters: RouteWaiters) { self.waiters = waiters }
 
     /// Calls once, when it is worth to try again.
     func wait(_ action: @escaping @LoopActor () -> Void) {
         tries += 1
-        watch = board.watch(tries: tries) { [weak self] in
+        watch = waiters.watch(tries: tries) { [weak self] in
             self?.watch = nil
             action()
         }
@@ -118,7 +119,7 @@ final class RouteWait {
 
     /// Calls once, when it is worth to try a host again earlier than was meant.
     func wait(for host: WebURL.Origin, _ action: @escaping @LoopActor () -> Void) {
-        watch = board.watch(host) { [weak self] in
+        watch = waiters.watch(host) { [weak self] in
             self?.watch = nil
             action()
         }
@@ -133,5 +134,5 @@ final class RouteWait {
     func found() { tries = 0 }
 
     /// An answer of a host is whole.
-    func answered(by host: WebURL.Origin) { board.answered(by: host) }
+    func answered(by host: WebURL.Origin) { waiters.answered(by: host) }
 }

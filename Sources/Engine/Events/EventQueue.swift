@@ -4,10 +4,10 @@ internal import Semantics
 
 /// The events of one tenant that wait until they may be shown, and the tenant's own stream.
 ///
-/// They wait in one line, so that the stream of the tenant never shows a later number before an
+/// They wait in one queue, so that the stream of the tenant never shows a later number before an
 /// earlier one.
 @LoopActor
-final class EventLine {
+final class EventQueue {
     struct Pending {
         let event: Event
         /// When the session's store was given the event; nil for one that none is.
@@ -33,7 +33,7 @@ final class EventLine {
     /// Whether the hub looks at it when something has become durable.
     var isWatched = false
 
-    /// A line that goes on behind the newest sequence that the store has.
+    /// A queue that goes on behind the newest sequence that the store has.
     init(of tenant: TenantID, after sequence: Int64) {
         self.tenant = tenant
         (last, reserved, shown) = (sequence, sequence, sequence)

@@ -5,9 +5,9 @@ internal import Semantics
 /// the tenants in turn, by deficit round robin (Shreedhar and Varghese, 1995). What one costs more
 /// than another is made up for in the next turns.
 ///
-/// Of one tenant alone it is a line like any other.
-struct FairLine<Element> {
-    private struct Lane {
+/// Of one tenant alone it is a queue like any other.
+struct FairQueue<Element> {
+    private struct Queue {
         var waiting = Deque<Element>()
         /// What the tenant may still be served, of this turn and those before.
         var credit = 0
@@ -17,7 +17,7 @@ struct FairLine<Element> {
 
     /// What a tenant is served in a turn.
     private let share: Int
-    private var lanes: [TenantID: Lane] = [:]
+    private var queues: [TenantID: Queue] = [:]
     /// The tenants that have somebody waiting, the next to be served first.
     private var order = Deque<TenantID>()
 
@@ -27,8 +27,8 @@ struct FairLine<Element> {
 
     /// Puts one behind all others of its tenant.
     mutating func append(_ element: Element, of tenant: TenantID) {
-        if lanes[tenant] == nil { order.append(tenant) }
-        lanes[tenant, default: Lane()].waiting.append(element)
+        if queues[tenant] == nil { order.append(tenant) }
+        queues[tenant, default: Queue()].waiting.append(element)
     }
 
     /// Takes out whose turn it is, of those that can be served; others go behind their equals.
@@ -43,52 +43,52 @@ struct FairLine<Element> {
         where canBeServed: (Element) -> Bool = { _ in true }
     ) -> Element? {
         var passedCount = 0
-        while passedCount < order.count, let tenant = order.first, var lane = lanes[tenant] {
+        while passedCount < order.count, let tenant = order.first, var queue = queues[tenant] {
             // Written back below: two in one place would be a copy at every change.
-            lanes[tenant] = Lane()
-            if !lane.hasTurn {
-                lane.credit += share
-                lane.hasTurn = true
+            queues[tenant] = Queue()
+            if !queue.hasTurn {
+                queue.credit += share
+                queue.hasTurn = true
             }
-            let isServed = isOpen(tenant) && FairLine.bringForward(&lane, canBeServed)
-            if isServed, let first = lane.waiting.first, cost(first) <= lane.credit {
-                lane.credit -= cost(first)
-                lane.waiting.removeFirst()
-                guard !lane.waiting.isEmpty else {
-                    lanes[tenant] = nil
+            let isServed = isOpen(tenant) && FairQueue.bringForward(&queue, canBeServed)
+            if isServed, let first = queue.waiting.first, cost(first) <= queue.credit {
+                queue.credit -= cost(first)
+                queue.waiting.removeFirst()
+                guard !queue.waiting.isEmpty else {
+                    queues[tenant] = nil
                     order.removeFirst()
                     return first
                 }
                 // Nothing is free of charge: the turn is over.
-                if lane.credit == 0 {
-                    lane.hasTurn = false
+                if queue.credit == 0 {
+                    queue.hasTurn = false
                     order.append(order.removeFirst())
                 }
-                lanes[tenant] = lane
+                queues[tenant] = queue
                 return first
             }
-            lane.hasTurn = false
+            queue.hasTurn = false
             // Who could not be served has not saved up for it.
             if isServed {
                 passedCount = 0
             } else {
-                (lane.credit, passedCount) = (0, passedCount + 1)
+                (queue.credit, passedCount) = (0, passedCount + 1)
             }
-            lanes[tenant] = lane
+            queues[tenant] = queue
             order.append(order.removeFirst())
         }
         return nil
     }
 
-    /// Brings the first that can be served to the head of its lane, and those before it to the end.
+    /// Brings the first that can be served to the head of its queue, those before it to the end.
     /// - Returns: false where there is none.
     private static func bringForward(
-        _ lane: inout Lane, _ canBeServed: (Element) -> Bool
+        _ queue: inout Queue, _ canBeServed: (Element) -> Bool
     ) -> Bool {
-        for _ in 0..<lane.waiting.count {
-            guard let first = lane.waiting.first else { return false }
+        for _ in 0..<queue.waiting.count {
+            guard let first = queue.waiting.first else { return false }
             if canBeServed(first) { return true }
-            lane.waiting.append(lane.waiting.removeFirst())
+            queue.waiting.append(queue.waiting.removeFirst())
         }
         return false
     }
