@@ -92,14 +92,19 @@ let package = Package(
         library("Semantics", ["Syntax"]),
         library("JSON", ["Syntax"]),
         library("Contract", ["Semantics", "JSON", "Syntax"]),
-        library("Loop", ["Metrics", "CEvent", deque]),
+        library("Files"),
+        library("Loop", ["Files", "Metrics", "CEvent", deque]),
         library("TLS", ["Syntax", "COpenSSL"]),
-        library("HTTP", ["Syntax", "Loop", "TLS", "Diagnostics", "Metrics", "CEvent", "CNghttp2"]),
+        library(
+            "HTTP",
+            [
+                "Syntax", "Files", "Loop", "TLS", "Diagnostics", "Metrics", "CEvent", "CNghttp2",
+            ]),
         library(
             "Engine",
             [
-                "Semantics", "Contract", "Loop", "Diagnostics", "Metrics", "JSON", "Syntax",
-                "CLinux",
+                "Semantics", "Contract", "Files", "Loop", "Diagnostics", "Metrics", "JSON",
+                "Syntax", "CLinux",
                 deque,
                 heap,
             ]),
@@ -107,8 +112,8 @@ let package = Package(
         library(
             "Curl",
             [
-                "Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI",
-                deque,
+                "Engine", "Semantics", "Syntax", "Files", "Loop", "Decoding", "CCurl", "COpenSSL",
+                "CGSSAPI", deque,
             ]),
         library("PSL", ["Engine", "CPSL"]),
         library("Records", ["Engine", "Semantics", "Diagnostics"]),
@@ -121,9 +126,10 @@ let package = Package(
         library(
             "S3ContentStore",
             [
-                "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CExpat", deque,
+                "Engine", "Semantics", "JSON", "Syntax", "Files", "Loop", "Diagnostics", "CExpat",
+                deque,
             ], small),
-        library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
+        library("Sealing", ["Engine", "Semantics", "Syntax", "Files", "COpenSSL"]),
         .target(
             name: "CAssets", exclude: ["page"],
             cSettings: commit.isEmpty ? [] : [.define("FERRY_COMMIT", to: "\"\(commit)\"")]),
@@ -131,16 +137,16 @@ let package = Package(
         library(
             "REST",
             [
-                "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
-                "Metrics", "TLS", "CAssets", structuredFields, yams,
+                "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Files", "Loop",
+                "Diagnostics", "Metrics", "TLS", "CAssets", structuredFields, yams,
             ]),
-        library("Client", ["JSON", "Syntax", "CCurl", structuredFields], small),
+        library("Client", ["JSON", "Syntax", "Files", "CCurl", structuredFields], small),
         .executableTarget(
             name: "ferry",
             dependencies: [
                 "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore",
-                "PostgresStore", "Records", "S3ContentStore", "Sealing", "Client", "Loop", "TLS",
-                "Diagnostics", "CAssets",
+                "PostgresStore", "Records", "S3ContentStore", "Sealing", "Client", "Files", "Loop",
+                "TLS", "Diagnostics", "CAssets",
                 "CEmptyICU", argumentParser,
             ],
             swiftSettings: strict + small,
@@ -153,22 +159,23 @@ let package = Package(
         tests("MetricsTests", ["Metrics", "TestSupport"]),
         tests("DiagnosticsTests", ["Diagnostics", "JSON", "TestSupport"]),
         tests("SyntaxTests", ["Syntax", "TestSupport"]),
+        tests("FilesTests", ["Files", "TestSupport"]),
         tests("JSONTests", ["JSON", "TestSupport"]),
         tests("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
         tests("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
         tests("TLSTests", ["TLS", "TestSupport"]),
-        tests("HTTPTests", ["HTTP", "Loop", "TLS", "Metrics", "TestSupport"]),
+        tests("HTTPTests", ["HTTP", "Files", "Loop", "TLS", "Metrics", "TestSupport"]),
         tests(
             "EngineTests",
             [
-                "Engine", "S3ContentStore", "Curl", "Sealing", "Semantics", "Syntax", "Loop",
-                "Metrics", "TestSupport",
+                "Engine", "S3ContentStore", "Curl", "Sealing", "Semantics", "Syntax", "Files",
+                "Loop", "Metrics", "TestSupport",
             ]),
-        tests("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
+        tests("CurlTests", ["Curl", "Engine", "Semantics", "Files", "Loop", "TestSupport"]),
         tests(
             "S3Tests",
             [
-                "S3ContentStore", "Engine", "Curl", "Sealing", "Semantics", "JSON", "Loop",
+                "S3ContentStore", "Engine", "Curl", "Sealing", "Semantics", "JSON", "Files", "Loop",
                 "TestSupport",
             ]),
         tests("PSLTests", ["PSL", "Engine"]),

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Engine
+internal import Files
 internal import Glibc
 internal import Loop
 internal import Semantics

@@ -1,4 +1,5 @@
 public import Engine
+internal import Files
 public import Loop
 public import Semantics
 

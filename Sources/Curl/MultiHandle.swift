@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Files
 internal import Loop
 
 /// A libcurl multi handle on the event loop: sockets and one timer, and what they lead to.

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Files
 internal import Loop
 
 /// The descriptors that libcurl holds for all sessions: the sockets of connections, in use or kept,

@@ -1,6 +1,6 @@
 internal import CCurl
+internal import Files
 internal import Glibc
-internal import Loop
 
 /// Whether the process has descriptors left.
 enum SpareDescriptors {

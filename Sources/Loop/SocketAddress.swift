@@ -1,4 +1,5 @@
 internal import CEvent
+public import Files
 internal import Glibc
 
 /// Where a host of the internet listens, as connect(2) takes it.

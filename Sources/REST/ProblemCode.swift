@@ -1,5 +1,5 @@
 internal import Engine
-internal import Loop
+internal import Files
 internal import HTTP
 internal import JSON
 internal import Semantics

@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import Engine
+internal import Files
 internal import Glibc
 internal import Loop
 

@@ -1,5 +1,6 @@
 internal import Diagnostics
 public import Engine
+internal import Files
 internal import Glibc
 public import Loop
 public import Semantics

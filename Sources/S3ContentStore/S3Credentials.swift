@@ -1,4 +1,5 @@
 internal import Engine
+internal import Files
 internal import Glibc
 internal import Loop
 

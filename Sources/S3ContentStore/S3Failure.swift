@@ -1,6 +1,6 @@
 internal import Engine
+internal import Files
 internal import Glibc
-internal import Loop
 
 /// Why S3 has not done what it was asked for.
 struct S3Failure: Error, Sendable {

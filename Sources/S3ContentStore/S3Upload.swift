@@ -1,5 +1,6 @@
 internal import Diagnostics
 internal import Engine
+internal import Files
 internal import Loop
 internal import Semantics
 

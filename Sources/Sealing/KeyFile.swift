@@ -1,3 +1,4 @@
+internal import Files
 internal import Glibc
 
 /// A file of mode 0600 with a key's 32 bytes. All calls block.
@@ -45,14 +46,13 @@ public struct KeyFile: Sendable {
     ///
     /// - Throws: `system`.
     public func make(_ key: DataKey) throws(DataKeyError) -> Bool {
-        defer { unlink(draft.path) }
-        try draft.write(key)
-        guard link(draft.path, path) == 0 else {
-            if errno == EEXIST { return false }
-            throw failure("link")
+        do throws(FileError) {
+            try WholeFile(path, draft: draft.path).write(key.bytes, replaces: false)
+            return true
+        } catch {
+            if error == FileError("link", code: EEXIST) { return false }
+            throw .system(path: path, call: error.operation, errno: error.code)
         }
-        try syncFolder()
-        return true
     }
 
     /// Removes the file, for good; nothing is done where there is none.
@@ -83,30 +83,12 @@ public struct KeyFile: Sendable {
     /// What becomes the file; with a name that nobody gives a file of their own.
     var draft: KeyFile { KeyFile(path: path + ".ferry-draft") }
 
-    /// Writes a new file in place of one of that name, down to the disk.
-    private func write(_ key: DataKey) throws(DataKeyError) {
-        unlink(path)
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("open") }
-        defer { close(descriptor) }
-        guard fchmod(descriptor, 0o600) == 0 else { throw failure("fchmod") }
-        let count = Glibc.write(descriptor, key.bytes, key.bytes.count)
-        guard count >= 0 else { throw failure("write") }
-        guard count == key.bytes.count else { throw .wrongSize(path: path, found: count) }
-        guard fsync(descriptor) == 0 else { throw failure("fsync") }
-    }
-
     private func syncFolder() throws(DataKeyError) {
-        let folder =
-            switch path.lastIndex(of: "/") {
-            case nil: "."
-            case path.startIndex: "/"
-            case let slash?: String(path[..<slash])
-            }
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("open the folder of") }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("fsync the folder of") }
+        do throws(FileError) {
+            try Folder.sync(Folder.parent(of: path))
+        } catch {
+            throw .system(path: path, call: "\(error.operation) the folder of", errno: error.code)
+        }
     }
 
     private func failure(_ call: String) -> DataKeyError {

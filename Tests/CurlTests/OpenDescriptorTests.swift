@@ -1,5 +1,6 @@
 @testable import Curl
 import Engine
+import Files
 import Glibc
 import Loop
 import Semantics

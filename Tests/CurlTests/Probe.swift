@@ -1,5 +1,6 @@
 @testable import Curl
 import Engine
+import Files
 import Loop
 import Semantics
 import TestSupport

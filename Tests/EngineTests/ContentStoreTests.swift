@@ -1,4 +1,5 @@
 import Curl
+import Files
 import Foundation
 import Loop
 import Sealing

@@ -1,4 +1,5 @@
 @testable import Engine
+import Files
 import Glibc
 import Loop
 import Synchronization

@@ -1,3 +1,4 @@
+internal import Files
 internal import Glibc
 
 /// A file that grows as `NAME.part` and takes its name only when it is whole; or a stream, such as
@@ -283,12 +284,7 @@ final class PartFile {
     /// The new name lasts once its folder is on the disk; not every file system can do that, and
     /// the bytes are safe without it.
     private func syncFolder() {
-        let folder =
-            place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : place[..<$0] } ?? "."
-        let descriptor = open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        _ = fsync(descriptor)
-        close(descriptor)
+        try? Folder.sync(Folder.parent(of: place))
     }
 
     /// Leaves the part as it is, for another command to go on with.

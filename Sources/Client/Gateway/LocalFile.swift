@@ -1,3 +1,4 @@
+internal import Files
 internal import Glibc
 
 /// Small files that hold secrets: read only where nobody else could have had a hand in them,
@@ -17,16 +18,11 @@ public enum LocalFile {
 
     /// Puts a new file of that content at `path`; a reader sees the old one or the new one.
     static func replace(_ path: String, with bytes: [UInt8], mode: mode_t) throws(ClientError) {
-        let draft = "\(path).\(getpid())"
-        _ = unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw .file(path: draft, failure: errno) }
-        let failure = bytes.withUnsafeBytes { writeAll($0, to: descriptor) }
-        close(descriptor)
-        guard failure == 0, rename(draft, path) == 0 else {
-            let failure = failure == 0 ? errno : failure
-            _ = unlink(draft)
-            throw .file(path: path, failure: failure)
+        do throws(FileError) {
+            // A download of many small files would wait for the disk at each of them.
+            try WholeFile(path, mode: mode).write(bytes, isDurable: false)
+        } catch {
+            throw .file(path: path, failure: error.code)
         }
     }
 

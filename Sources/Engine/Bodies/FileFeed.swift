@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Files
 internal import Loop
 
 /// A file on its way to the origin: straight from the kernel's memory where it is there, and read

@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Files
 internal import Loop
 
 /// Blocks on their way to one file, in the order of sending. A block for which the disk has no

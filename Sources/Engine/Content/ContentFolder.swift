@@ -1,5 +1,5 @@
+internal import Files
 internal import Glibc
-internal import Loop
 public import Semantics
 
 /// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, their

@@ -1,3 +1,4 @@
+internal import Files
 public import Loop
 
 /// Why a content ended before its end.

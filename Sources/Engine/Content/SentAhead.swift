@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import Diagnostics
+internal import Files
 internal import Glibc
 internal import Loop
 internal import Semantics

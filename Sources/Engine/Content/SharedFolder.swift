@@ -1,5 +1,5 @@
+internal import Files
 internal import Glibc
-internal import Loop
 internal import Semantics
 
 /// A folder of contents that may be on another file system. Every call blocks and belongs on a file
@@ -36,11 +36,7 @@ struct SharedFolder: Sendable {
     /// Makes the folder's parts, and leaves a mark.
     func write(mark: String) throws {
         try folder.prepare()
-        try write(to: "\(folder.path)/\(Self.markName)") { file in
-            try Array("\(mark)\n".utf8).withUnsafeBytes {
-                try ContentFile.write($0, to: file, at: 0)
-            }
-        }
+        try file("\(folder.path)/\(Self.markName)").write(Array("\(mark)\n".utf8))
     }
 
     /// What is missing in a folder without its mark is not gone: the folder is not mounted.
@@ -60,13 +56,13 @@ struct SharedFolder: Sendable {
     /// Copies a part here.
     func put(_ part: FinishedPart) throws {
         do {
-            try write(to: folder.path(of: part.name)) { file in
+            try file(folder.path(of: part.name)).write { draft in
                 var offset: Int64 = 0
                 while offset < part.length {
                     let count = Int(min(Self.pieceLength, part.length - offset))
                     let bytes = try part.read(at: offset, count: count)
                     guard bytes.count == count else { throw FileError("pread", code: 0) }
-                    try bytes.withUnsafeBytes { try ContentFile.write($0, to: file, at: offset) }
+                    try bytes.withUnsafeBytes { try ContentFile.write($0, to: draft, at: offset) }
                     offset += Int64(count)
                 }
             }
@@ -92,11 +88,9 @@ struct SharedFolder: Sendable {
     }
 
     private func makeCopy(_ source: ContentName, to target: ContentName) throws {
-        let path = folder.path(of: target)
-        let draft = Self.draft(of: path)
-        try FileCopy.copy(folder.path(of: source), to: draft)
-        guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
-        try Folder.sync(Folder.parent(of: path))
+        try file(folder.path(of: target)).write { draft in
+            try FileCopy.copy(folder.path(of: source), into: draft)
+        }
     }
 
     /// Removes contents; those that are not there are fine too, in a folder that has its mark.
@@ -121,23 +115,9 @@ struct SharedFolder: Sendable {
         if isIncomplete { try requireMark() }
     }
 
-    /// Writes a file under another name, and gives it its own once the disk has it.
-    private func write(to path: String, _ body: (CInt) throws -> Void) throws {
-        let directory = try Folder.open(Folder.parent(of: path))
-        defer { close(directory) }
-        let draft = Self.draft(of: path)
-        let file = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw FileError("open", code: errno) }
-        do {
-            defer { close(file) }
-            try body(file)
-            guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
-            guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
-        } catch {
-            unlink(draft)
-            throw error
-        }
-        try Folder.sync(directory)
+    /// A file here, whose draft has a name that no other gateway gives one.
+    private func file(_ path: String) -> WholeFile {
+        WholeFile(path, draft: "\(path).\(UInt64.random(in: 0 ... .max))\(Self.draftEnd)")
     }
 
     // MARK: Stretches
@@ -146,12 +126,10 @@ struct SharedFolder: Sendable {
 
     /// Keeps a stretch.
     func put(_ stretch: Stretch, _ bytes: [UInt8]) throws {
-        do {
-            try write(to: path(of: stretch)) { file in
-                try bytes.withUnsafeBytes { try ContentFile.write($0, to: file, at: 0) }
-            }
-        } catch let error as FileError where error.code == ENOENT {
-            try requireMark()
+        do throws(FileError) {
+            try file(path(of: stretch)).write(bytes)
+        } catch {
+            if error.code == ENOENT { try requireMark() }
             throw error
         }
     }
@@ -177,10 +155,6 @@ struct SharedFolder: Sendable {
             filled = try ContentFile.read(
                 into: UnsafeMutableRawBufferPointer(buffer), from: file, at: 0)
         }
-    }
-
-    private static func draft(of path: String) -> String {
-        "\(path).\(UInt64.random(in: 0 ... .max))\(draftEnd)"
     }
 
     /// Removes what was left half written.

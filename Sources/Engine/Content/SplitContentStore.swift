@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Files
 internal import Glibc
 public import Loop
 public import Semantics

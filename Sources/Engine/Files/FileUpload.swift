@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Files
 internal import Loop
 internal import Semantics
 

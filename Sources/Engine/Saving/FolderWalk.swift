@@ -1,6 +1,6 @@
 internal import CLinux
+internal import Files
 internal import Glibc
-internal import Loop
 internal import Semantics
 
 /// A folder that is open, below one of the operator's: names in it lead nowhere else.

@@ -1,5 +1,5 @@
+public import Files
 internal import Glibc
-public import Loop
 public import Semantics
 
 /// Why the gateway does not do what a client asks.

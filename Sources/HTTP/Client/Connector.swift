@@ -1,4 +1,5 @@
 internal import CEvent
+internal import Files
 internal import Glibc
 internal import Loop
 internal import TLS

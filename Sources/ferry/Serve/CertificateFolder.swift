@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import TLS
 
@@ -92,7 +93,7 @@ struct CertificateFolder {
 
     private func makeFolder() throws(Refusal) {
         guard mkdir(path, 0o755) != 0, errno != EEXIST else { return }
-        throw unwritable(path)
+        throw unwritable(path, FileError("mkdir", code: errno))
     }
 
     /// Whole or not at all.
@@ -100,25 +101,14 @@ struct CertificateFolder {
         _ bytes: [UInt8], to name: String, mode: mode_t, replaces: Bool
     ) throws(Refusal) {
         let place = file(name)
-        let draft = "\(place).\(getpid())"
-        _ = unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw unwritable(place) }
-        defer { close(descriptor) }
-        // A link is made where nothing may be replaced: it fails where a file is.
-        guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0,
-            (replaces ? rename(draft, place) : link(draft, place)) == 0
-        else {
-            let refusal = unwritable(place)
-            _ = unlink(draft)
-            throw refusal
+        do throws(FileError) {
+            try WholeFile(place, mode: mode).write(bytes, replaces: replaces)
+        } catch {
+            throw unwritable(place, error)
         }
-        if !replaces { _ = unlink(draft) }
     }
 
-    /// What the system has just said.
-    private func unwritable(_ path: String) -> Refusal {
-        Refusal(
-            description: "\(path) cannot be written: \(String(cString: strerror(errno)))", code: 73)
+    private func unwritable(_ path: String, _ error: FileError) -> Refusal {
+        Refusal(description: "\(path) cannot be written: \(error.words)", code: 73)
     }
 }

@@ -1,7 +1,7 @@
 import Engine
+import Files
 import Foundation
 import Glibc
-import Loop
 import REST
 import SQLiteStore
 
@@ -186,15 +186,11 @@ struct DataFolder {
     }
 
     /// Writes a small file as a whole: after a crash it is there, or what was there before.
-    func write(_ bytes: [UInt8], as name: String) throws {
-        let (target, draft) = (path(name), path(name + ".new"))
-        try Data(bytes).write(to: URL(fileURLWithPath: draft))
-        let file = Glibc.open(draft, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw FileError("open", code: errno) }
-        defer { close(file) }
-        guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
-        guard rename(draft, target) == 0 else { throw FileError("rename", code: errno) }
-        try Folder.sync(root)
+    ///
+    /// - Throws: `FileError`.
+    func write(_ bytes: [UInt8], as name: String) throws(FileError) {
+        // One process at a time has the folder, and the next one removes what a crash has left.
+        try WholeFile(path(name), draft: path(name + ".new")).write(bytes)
     }
 
     /// Whether there is anything of a name, but for an empty file.

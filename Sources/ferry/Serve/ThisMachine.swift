@@ -1,7 +1,7 @@
 import Engine
+import Files
 import Foundation
 import Glibc
-import Loop
 import REST
 import SQLiteStore
 

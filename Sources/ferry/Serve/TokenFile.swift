@@ -1,4 +1,5 @@
 import Diagnostics
+import Files
 import Foundation
 import Glibc
 import REST
@@ -33,25 +34,10 @@ struct TokenFile {
 
     /// Whole or not at all, durable, for the owner only.
     private func write(_ text: String) throws(Refusal) {
-        let temporary = path + ".new"
-        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw failure }
-        defer { close(file) }
-        let bytes = Array(text.utf8)
-        guard Glibc.write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0,
-            rename(temporary, path) == 0
-        else { throw failure }
-        // Only with its folder is the new name there for good.
-        let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { throw failure }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw failure }
-    }
-
-    /// What the system has just said.
-    private var failure: Refusal {
-        Refusal(
-            description: "\(path) cannot be written: \(String(cString: strerror(errno)))", code: 73)
+        do throws(FileError) {
+            try WholeFile(path).write(Array(text.utf8))
+        } catch {
+            throw Refusal(description: "\(path) cannot be written: \(error.words)", code: 73)
+        }
     }
 }

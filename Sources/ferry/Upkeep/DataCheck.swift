@@ -1,4 +1,5 @@
 import Engine
+import Files
 import Foundation
 import Glibc
 import Loop

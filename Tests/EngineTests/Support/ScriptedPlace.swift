@@ -1,3 +1,4 @@
+import Files
 import Loop
 import Semantics
 import TestSupport

@@ -18,7 +18,7 @@ public enum FileCopy {
     /// - Throws: `FileError`, and leaves no copy then.
     public static func copy(_ source: String, to target: String) throws(FileError) {
         _ = try make(target, from: source) { input, output throws(FileError) in
-            if !clones(input, output) { try copyBytes(from: input, to: output) }
+            try fill(output, from: input)
             return true
         }
     }
@@ -30,8 +30,28 @@ public enum FileCopy {
         try make(target, from: source) { input, output throws(FileError) in clones(input, output) }
     }
 
+    /// Copies a file as it is into one that is open for writing and has nothing in it yet; the
+    /// caller brings it to the disk.
+    ///
+    /// - Throws: `FileError`; a part of it may be copied then.
+    public static func copy(_ source: String, into output: CInt) throws(FileError) {
+        let input = try openSource(source)
+        defer { close(input) }
+        try fill(output, from: input)
+    }
+
     private static func clones(_ input: CInt, _ output: CInt) -> Bool {
         ioctl(output, cloneRequest, input) == 0
+    }
+
+    private static func fill(_ output: CInt, from input: CInt) throws(FileError) {
+        if !clones(input, output) { try copyBytes(from: input, to: output) }
+    }
+
+    private static func openSource(_ path: String) throws(FileError) -> CInt {
+        let input = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard input >= 0 else { throw FileError("open", code: errno) }
+        return input
     }
 
     /// Makes a file by a body, which answers whether it is to stay.
@@ -39,8 +59,7 @@ public enum FileCopy {
         _ target: String, from source: String,
         _ body: (_ input: CInt, _ output: CInt) throws(FileError) -> Bool
     ) throws(FileError) -> Bool {
-        let input = open(source, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard input >= 0 else { throw FileError("open", code: errno) }
+        let input = try openSource(source)
         defer { close(input) }
         let output = open(target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard output >= 0 else { throw FileError("open", code: errno) }

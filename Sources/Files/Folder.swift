@@ -2,9 +2,14 @@ internal import Glibc
 
 /// Folders, by their paths. All of it blocks.
 public enum Folder {
-    /// The folder that a path leads into.
+    /// The folder that a path leads into: `.` for a name alone, `/` for one in the root. The path
+    /// does not end with a slash.
     public static func parent(of path: String) -> String {
-        String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
+        switch path.lastIndex(of: "/") {
+        case nil: "."
+        case path.startIndex: "/"
+        case let slash?: String(path[..<slash])
+        }
     }
 
     /// Opens a folder, to sync it once its names have changed.

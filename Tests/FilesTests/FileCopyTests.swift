@@ -1,5 +1,5 @@
+import Files
 import Foundation
-import Loop
 import TestSupport
 import Testing
 
