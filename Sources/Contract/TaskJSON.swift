@@ -8,51 +8,76 @@ extension TaskView {
     ///   - json: what it is written to.
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
     ///   - hidesCookieValues: whether the response is shown as events show it.
+    ///   - members: those that are written; nil for all.
     ///   - writeMore: writes what this answer has beside the task's own members.
     package func write(
         to json: inout JSONWriter, sharedSession: Bool, hidesCookieValues: Bool = false,
-        and writeMore: (inout JSONWriter) -> Void = { _ in }
+        only members: [TaskMember]? = nil, and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
         json.object { json in
-            json.member("id", record.id)
-            json.member(session: record.session, isShared: sharedSession)
-            json.member("number", record.number)
-            json.member("type", record.type.rawValue)
-            json.member("state", record.state.rawValue)
-            json.member("suspendCount", record.suspendCount)
-            json.member("waitingFor", waitingFor?.rawValue)
+            for member in members ?? TaskMember.all {
+                write(member, to: &json, sharedSession, hidesCookieValues)
+            }
+            writeMore(&json)
+        }
+    }
+
+    private func write(
+        _ member: TaskMember, to json: inout JSONWriter, _ sharedSession: Bool,
+        _ hidesCookieValues: Bool
+    ) {
+        switch member {
+        case .id: json.member("id", record.id)
+        case .session: json.member(session: record.session, isShared: sharedSession)
+        case .number: json.member("number", record.number)
+        case .type: json.member("type", record.type.rawValue)
+        case .state: json.member("state", record.state.rawValue)
+        case .suspendCount: json.member("suspendCount", record.suspendCount)
+        case .waitingFor: json.member("waitingFor", waitingFor?.rawValue)
+        case .nextAttemptAt:
             json.member("nextAttemptAt", instant: record.nextAttemptAt?.milliseconds)
-            json.member("isDiscretionary", record.isDiscretionary)
-            json.member("priority", record.options.priority)
-            json.member("description", record.options.description)
+        case .isDiscretionary: json.member("isDiscretionary", record.isDiscretionary)
+        case .priority: json.member("priority", record.options.priority)
+        case .description: json.member("description", record.options.description)
+        case .metadata:
             json.name("metadata")
             json.metadata(record.options.metadata)
-            json.member("traceparent", record.traceContext?.parent)
-            json.member("createdAt", instant: record.createdAt.milliseconds)
-            json.member("startedAt", instant: record.startedAt?.milliseconds)
-            json.member("completedAt", instant: record.completedAt?.milliseconds)
-            json.member("delivery", record.options.delivery.rawValue)
-            json.member("fileName", record.options.fileName)
+        case .traceparent: json.member("traceparent", record.traceContext?.parent)
+        case .createdAt: json.member("createdAt", instant: record.createdAt.milliseconds)
+        case .startedAt: json.member("startedAt", instant: record.startedAt?.milliseconds)
+        case .completedAt: json.member("completedAt", instant: record.completedAt?.milliseconds)
+        case .delivery: json.member("delivery", record.options.delivery.rawValue)
+        case .fileName: json.member("fileName", record.options.fileName)
+        case .expectedDigest:
             json.member("expectedDigest", record.options.expectedDigest?.description)
-            json.member("computeDigest", record.options.computeDigest)
+        case .computeDigest: json.member("computeDigest", record.options.computeDigest)
+        case .earliestBeginDate:
             json.member(
                 "earliestBeginDate", instant: record.options.earliestBeginDate?.milliseconds)
+        case .countOfBytesClientExpectsToSend:
             json.member(
                 "countOfBytesClientExpectsToSend", record.options.countOfBytesClientExpectsToSend)
+        case .countOfBytesClientExpectsToReceive:
             json.member(
                 "countOfBytesClientExpectsToReceive",
                 record.options.countOfBytesClientExpectsToReceive)
+        case .maximumBytesPerSecond:
             json.member("maximumBytesPerSecond", record.options.maximumBytesPerSecond)
-            json.member("connections", record.options.connections)
+        case .connections: json.member("connections", record.options.connections)
+        case .destination:
             json.name("destination")
             writeDestination(to: &json)
-            json.member("mirrors", record.options.mirrors.map(\.string))
+        case .mirrors: json.member("mirrors", record.options.mirrors.map(\.string))
+        case .retry:
             json.name("retry")
             if let retry = record.options.retry { retry.write(to: &json) } else { json.null() }
+        case .originalRequest:
             json.name("originalRequest")
             record.originalRequest.write(to: &json)
+        case .currentRequest:
             json.name("currentRequest")
             record.currentRequest.write(to: &json)
+        case .response:
             json.name("response")
             let response = record.response
             if let shown = hidesCookieValues ? response?.withoutCookieValues : response {
@@ -60,26 +85,32 @@ extension TaskView {
             } else {
                 json.null()
             }
-            json.member("countOfBytesReceived", record.countOfBytesReceived)
+        case .countOfBytesReceived: json.member("countOfBytesReceived", record.countOfBytesReceived)
+        case .countOfBytesExpectedToReceive:
             json.member("countOfBytesExpectedToReceive", record.countOfBytesExpectedToReceive)
-            json.member("countOfBytesSent", record.countOfBytesSent)
+        case .countOfBytesSent: json.member("countOfBytesSent", record.countOfBytesSent)
+        case .countOfBytesExpectedToSend:
             json.member("countOfBytesExpectedToSend", record.countOfBytesExpectedToSend)
-            json.member("bodyGeneration", record.shownBodyGeneration)
-            json.member("becameTask", record.dialogue.becameTask)
-            json.member("retryOf", record.retryOf)
+        case .bodyGeneration: json.member("bodyGeneration", record.shownBodyGeneration)
+        case .becameTask: json.member("becameTask", record.dialogue.becameTask)
+        case .retryOf: json.member("retryOf", record.retryOf)
+        case .progress:
             json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
+        case .content:
             json.name("content")
             writeContent(to: &json)
+        case .error:
             json.name("error")
             if let error = record.error { error.write(to: &json) } else { json.null() }
+        case .metrics:
             json.name("metrics")
             record.metrics.write(to: &json)
+        case .links:
             json.object("links") { json in
                 json.member("self", path: "/v1/tasks/", record.id)
                 json.member("events", path: "/v1/tasks/", record.id, "/events")
                 json.member("content", path: "/v1/tasks/", record.id, "/content")
             }
-            writeMore(&json)
         }
     }
 

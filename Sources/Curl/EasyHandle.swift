@@ -31,7 +31,7 @@ final class EasyHandle {
     /// The CURL itself, alive as long as this object.
     let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
-    private var headerLines: UnsafeMutablePointer<curl_slist>?
+    private var header: HeaderLines?
     private var proxyHeaderLines: UnsafeMutablePointer<curl_slist>?
     private var connectTo: UnsafeMutablePointer<curl_slist>?
     private var url: OpaquePointer?
@@ -48,7 +48,6 @@ final class EasyHandle {
 
     isolated deinit {
         curl_easy_cleanup(raw)
-        curl_slist_free_all(headerLines)
         curl_slist_free_all(proxyHeaderLines)
         curl_slist_free_all(connectTo)
         curl_url_cleanup(url)
@@ -106,24 +105,10 @@ final class EasyHandle {
         try check(ccurl_set_pointer(raw, CURLOPT_CURLU, UnsafeMutableRawPointer(url)))
     }
 
-    /// Takes the header lines in libcurl's own form: `Name: value`, `Name;` for an empty value,
-    /// `Name:` for a line that libcurl shall not add by itself.
-    func set(headerLines lines: [String]) throws(CurlFailure) {
-        for line in lines {
-            guard let longer = append(line, to: headerLines) else { throw .outOfMemory }
-            headerLines = longer
-        }
-        try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, headerLines))
-    }
-
-    private func append(
-        _ line: String, to list: UnsafeMutablePointer<curl_slist>?
-    ) -> UnsafeMutablePointer<curl_slist>? {
-        guard let bytes = OpaqueBytes.bytes(of: line) else { return curl_slist_append(list, line) }
-        // A string of C: the bytes are 1…255, and a NUL ends them.
-        return (bytes + [0]).withUnsafeBytes {
-            curl_slist_append(list, $0.assumingMemoryBound(to: CChar.self).baseAddress)
-        }
+    /// Takes the request's header, which this object then owns.
+    func set(_ header: consuming HeaderLines) throws(CurlFailure) {
+        try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, header.first))
+        self.header = consume header
     }
 
     /// Takes the line that only a proxy gets, also with CONNECT.

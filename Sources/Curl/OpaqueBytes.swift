@@ -32,11 +32,10 @@ enum OpaqueBytes {
         return String(text)
     }
 
-    /// The bytes of a `Cookie` line, in libcurl's notation, for one that has any; nil for every
-    /// other line.
-    static func bytes(of line: String) -> [UInt8]? {
-        guard line.utf8.contains(mark), line.prefix(7).lowercased() == "cookie:" else { return nil }
-        return line.unicodeScalars.flatMap { scalar -> [UInt8] in
+    /// The bytes of a `Cookie` field's value; nil where they are its UTF-8.
+    static func bytes(of value: String) -> [UInt8]? {
+        guard value.utf8.contains(mark) else { return nil }
+        return value.unicodeScalars.flatMap { scalar -> [UInt8] in
             scalars.contains(scalar.value)
                 ? [UInt8(scalar.value - base)] : Array(String(scalar).utf8)
         }

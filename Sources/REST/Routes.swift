@@ -74,13 +74,15 @@ extension Service {
             Endpoint("DELETE", "/v1/sessions/{session}/cache", .scope(.sessions), emptyCache),
 
             Endpoint(
-                "POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"],
+                "POST", "/v1/sessions/{session}/tasks", .scope(.tasks),
+                query: ["answer", "fields"],
                 takesKey: true, createTasks),
             Endpoint(
                 "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint("GET", "/v1/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint(
-                "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskInMemory, showTask),
+                "GET", "/v1/tasks/{task}", .scope(.tasks), query: ["fields"],
+                immediately: showTaskInMemory, showTask),
             Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
             Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
             Endpoint(
@@ -89,7 +91,8 @@ extension Service {
                 "POST", "/v1/tasks/{task}/suspend", .scope(.tasks), takesBody: false, suspendTask),
             Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
             Endpoint(
-                "POST", "/v1/tasks/{task}/retry", .scope(.tasks), takesBody: false,
+                "POST", "/v1/tasks/{task}/retry", .scope(.tasks), query: ["fields"],
+                takesBody: false,
                 takesKey: true, retryTask),
             Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), takesKey: true, actOnTasks),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),

@@ -21,12 +21,10 @@ import Testing
     @Test(arguments: values + [[], Array("plain".utf8), Array(0x80...0xff)])
     func `any bytes are text that can be turned back`(bytes: [UInt8]) {
         let text = OpaqueBytes.text(bytes)
-        let line = "Cookie: a=" + text
-        #expect((OpaqueBytes.bytes(of: line) ?? Array(line.utf8)).dropFirst(10) == bytes[...])
+        #expect((OpaqueBytes.bytes(of: text) ?? Array(text.utf8)) == bytes)
         if let plain = String(validating: bytes, as: UTF8.self), !bytes.contains(0xf4) {
             #expect(text == plain)
         }
-        #expect(OpaqueBytes.bytes(of: "X-Cookie: a=" + text) == nil)
     }
 
     @LoopActor

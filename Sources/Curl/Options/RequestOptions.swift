@@ -17,7 +17,7 @@ extension EasyHandle {
         if let proof = request.credential?.proof ?? proofs.server {
             headers.append("Authorization", proof)
         }
-        try set(headerLines: RequestHeader.lines(headers))
+        try set(HeaderLines(headers))
         let proxyProof = request.httpProxy == nil ? nil : request.proxyCredential?.proof
         if let proof = proxyProof ?? proofs.proxy {
             try set(proxyHeaderLine: "Proxy-Authorization: " + proof)
@@ -62,23 +62,8 @@ extension EasyHandle {
     }
 }
 
-/// A request's header in libcurl's notation.
-/// <https://curl.se/libcurl/c/CURLOPT_HTTPHEADER.html>
+/// What a request's header must be.
 enum RequestHeader {
-    /// The lines to send, and the lines that libcurl shall not add.
-    static func lines(_ headers: HeaderList) -> [String] {
-        var lines: [String] = []
-        lines.reserveCapacity(headers.count + 3)
-        for field in headers.fields {
-            lines.append(field.value.isEmpty ? field.name + ";" : field.name + ": " + field.value)
-        }
-        // libcurl waits a second for the 100 of a body that is longer than 1 MiB.
-        lines.append("Expect:")
-        if !headers.contains("Accept") { lines.append("Accept:") }
-        if !headers.contains("Content-Type") { lines.append("Content-Type:") }
-        return lines
-    }
-
     /// RFC 9110 §8.6: methods that give a body a meaning say `Content-Length: 0` where there is
     /// none.
     static func impliedBody(_ method: String) -> AttemptBody? {

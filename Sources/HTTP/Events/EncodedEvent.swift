@@ -26,46 +26,36 @@ public struct EncodedEvent: Sendable, Equatable {
     public static func format(
         id: String?, name: String, data: [UInt8], onto output: inout [UInt8]
     ) {
-        if let id { append("id: ", id.utf8, to: &output) }
-        format(name: name, data: data, onto: &output)
+        format(idPrefix: id, position: nil, name: name, data: data, onto: &output)
     }
 
-    /// The same, of an event whose id is a prefix with its position, or that has none: the two are
-    /// not put together first.
+    /// The same, of an event whose id is a prefix with its position behind it: the two are not put
+    /// together first. Without a prefix it has no id.
     static func format(
-        idPrefix: String, position: Int64?, name: String, data: [UInt8],
+        idPrefix: String?, position: Int64?, name: String, data: [UInt8],
         onto output: inout [UInt8]
     ) {
-        if let position {
-            append("id: ", idPrefix.utf8, to: &output)
-            output.removeLast()  // the line goes on
-            output.append(contentsOf: String(position).utf8)
-            output.append(Octets.lineFeed)
+        let capacity = 64 + (idPrefix?.utf8.count ?? 0) + name.utf8.count
+        // Put together here: an array makes sure of its room at every append.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { room in
+            var head = FieldWriter(room: room)
+            if let idPrefix {
+                head.write("id: ")
+                head.write(value: idPrefix)
+                if let position { head.write(value: String(position)) }
+                head.write("\n")
+            }
+            head.write("event: ")
+            head.write(value: name)
+            head.write("\ndata: ")
+            output.append(contentsOf: head.written)
         }
-        format(name: name, data: data, onto: &output)
-    }
-
-    private static func format(name: String, data: [UInt8], onto output: inout [UInt8]) {
-        append("event: ", name.utf8, to: &output)
-        append("data: ", data, to: &output)
-        output.append(Octets.lineFeed)
-    }
-
-    func format(onto output: inout [UInt8]) {
-        EncodedEvent.format(id: id, name: name, data: data, onto: &output)
-    }
-
-    private static func append(
-        _ field: StaticString, _ value: some Collection<UInt8>, to output: inout [UInt8]
-    ) {
-        output.append(
-            contentsOf: UnsafeBufferPointer(
-                start: field.utf8Start, count: field.utf8CodeUnitCount))
         let start = output.count
-        output.append(contentsOf: value)
+        output.append(contentsOf: data)
         output.withUnsafeMutableBytes { bytes in
+            let data = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
             for forbidden: UInt8 in [0, Octets.lineFeed, Octets.carriageReturn] {
-                var rest = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+                var rest = data
                 while let base = rest.baseAddress,
                     let found = memchr(base, CInt(forbidden), rest.count)
                 {
@@ -75,5 +65,36 @@ public struct EncodedEvent: Sendable, Equatable {
             }
         }
         output.append(Octets.lineFeed)
+        output.append(Octets.lineFeed)
+    }
+
+    func format(onto output: inout [UInt8]) {
+        EncodedEvent.format(id: id, name: name, data: data, onto: &output)
+    }
+
+    /// Writes fields into a buffer that has room for them.
+    private struct FieldWriter {
+        let room: UnsafeMutableBufferPointer<UInt8>
+        var count = 0
+
+        var written: UnsafeMutableBufferPointer<UInt8>.SubSequence { room[..<count] }
+
+        mutating func write(_ text: StaticString) {
+            for index in 0..<text.utf8CodeUnitCount { put(text.utf8Start[index]) }
+        }
+
+        /// A value, with a space where what would end its field stands.
+        mutating func write(value: String) {
+            for byte in value.utf8 {
+                let endsField =
+                    byte == 0 || byte == Octets.lineFeed || byte == Octets.carriageReturn
+                put(endsField ? Octets.space : byte)
+            }
+        }
+
+        private mutating func put(_ byte: UInt8) {
+            room[count] = byte
+            count += 1
+        }
     }
 }

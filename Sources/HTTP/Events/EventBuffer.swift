@@ -57,7 +57,8 @@ struct EventBuffer {
     ) {
         let start = end
         EncodedEvent.format(
-            idPrefix: idPrefix, position: position, name: name, data: data, onto: &bytes)
+            idPrefix: position == nil ? nil : idPrefix, position: position, name: name, data: data,
+            onto: &bytes)
         if let position {
             precondition(position > lastPosition, "events are appended in the order of positions")
             lastPosition = position

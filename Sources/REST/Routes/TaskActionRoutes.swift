@@ -10,10 +10,11 @@ extension Service {
     /// A new task of the same request.
     func retryTask(_ call: Call) async throws -> Response {
         let id = try call.task()
+        let fields = try FieldSelection(call)
         return try await answer(
             try await call.createOnce([], at: gateway) { ticket in
                 try await retry(id, as: ticket, call, if: { call.isWanted })
-            }, to: call)
+            }, to: call, only: fields)
     }
 
     /// Does the same to tasks that are named, or that a filter finds: 500 of them at most.

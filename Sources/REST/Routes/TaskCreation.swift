@@ -9,6 +9,7 @@ extension Service {
     nonisolated private static let arrayLimit = 500
 
     func createTasks(_ call: Call) async throws -> Response {
+        let fields = try FieldSelection(call)
         let session = try await session(of: call)
         let context = TaskContext(
             session: try gateway.sessions.record(session, of: call.tenant), tenant: call.tenant,
@@ -28,35 +29,40 @@ extension Service {
                     throw ProblemCode.notInBackground.problem(
                         "A background session's contents are fetched when they are there.")
                 }
+                guard fields == nil else {
+                    throw Call.invalid("fields", "does not go with answer=content")
+                }
                 guard try call.idempotencyKey() == nil else {
                     throw Call.invalid("answer", "does not go with an Idempotency-Key")
                 }
                 let spec = try await draft.spec(at: "", in: context)
                 return try await answerWithContent(spec, session, call)
             }
-            return try await createOne(draft, session, context, bytes, call)
+            return try await createOne(draft, session, context, bytes, fields, call)
         case .many(let drafts):
             guard call.request.queryValue("answer") == nil else {
                 throw Call.invalid("answer", "needs one task, not an array")
             }
-            return try await createMany(drafts, session, context, bytes, call)
+            return try await createMany(drafts, session, context, bytes, fields, call)
         }
     }
 
     private func createOne(
         _ draft: TaskDraft, _ session: SessionID, _ context: TaskContext, _ bytes: [UInt8],
-        _ call: Call
+        _ fields: FieldSelection?, _ call: Call
     ) async throws -> Response {
         try await answer(
             try await call.createOnce(bytes, at: gateway) { ticket in
                 let spec = try await draft.spec(at: "", in: context)
                 return try await gateway.tasks.create(
                     [spec], in: session, of: call.tenant, as: ticket, if: { call.isWanted })[0]
-            }, to: call)
+            }, to: call, only: fields)
     }
 
     /// Tells of a task that was created, now or by an earlier request.
-    func answer(_ creation: Creation<TaskView>, to call: Call) async throws -> Response {
+    func answer(
+        _ creation: Creation<TaskView>, to call: Call, only fields: FieldSelection?
+    ) async throws -> Response {
         let wait = call.wait
         var headers = call.applied(wait)
         var view: TaskView
@@ -70,12 +76,14 @@ extension Service {
             view = try await gateway.tasks.wait(for: view.record.id, of: call.tenant, within: wait)
         }
         headers.add("Location", "/v1/tasks/\(view.record.id)")
-        return .json(201, headers: headers, capacity: 2048) { write(view, to: &$0) }
+        return .json(201, headers: headers, capacity: 2048) {
+            write(view, to: &$0, only: fields)
+        }
     }
 
     private func createMany(
         _ drafts: [Result<TaskDraft, JSONError>], _ session: SessionID, _ context: TaskContext,
-        _ bytes: [UInt8], _ call: Call
+        _ bytes: [UInt8], _ fields: FieldSelection?, _ call: Call
     ) async throws -> Response {
         let creation = try await call.createOnce(bytes, at: gateway) { ticket in
             let specs = await Service.specs(of: drafts, in: context)
@@ -91,10 +99,11 @@ extension Service {
             }
         }
         switch creation {
-        case .new(let results): return await answer(results)
+        case .new(let results): return await answer(results, only: fields)
         case .earlier(let numbers):
             return await answer(
-                await results(of: numbers, drafts, context, call), IdempotencyKey.replayed)
+                await results(of: numbers, drafts, context, call), only: fields,
+                IdempotencyKey.replayed)
         }
     }
 
@@ -156,7 +165,8 @@ extension Service {
     }
 
     private func answer(
-        _ results: [Result<TaskView, Problem>], _ headers: HeaderFields = [:]
+        _ results: [Result<TaskView, Problem>], only fields: FieldSelection?,
+        _ headers: HeaderFields = [:]
     ) async -> Response {
         let list = JSONList("results", results) { [self] result, json in
             json.object { json in
@@ -164,14 +174,15 @@ extension Service {
                 case .success(let view):
                     json.member("status", 201)
                     json.name("task")
-                    write(view, to: &json)
+                    write(view, to: &json, only: fields)
                 case .failure(let problem):
                     json.member("status", problem.status)
                     json.object("problem") { problem.writeMembers(to: &$0) }
                 }
             }
         }
-        return await .lists(list, headers: headers, capacity: 2048 * results.count)
+        let size = fields == nil ? 2048 : 256
+        return await .lists(list, headers: headers, capacity: size * results.count)
     }
 
     /// A task that an earlier request has created.

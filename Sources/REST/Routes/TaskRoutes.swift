@@ -47,18 +47,16 @@ extension Service {
     private func elements(
         _ name: StaticString, _ views: [TaskView], _ fields: FieldSelection?
     ) -> JSONList {
-        JSONList(name, views) { [self] view, json in
-            guard let fields else { return write(view, to: &json) }
-            var whole = JSONWriter(capacity: 2048)
-            write(view, to: &whole)
-            fields.write(whole.finish(), to: &json)
-        }
+        JSONList(name, views) { [self] view, json in write(view, to: &json, only: fields) }
     }
 
     /// What is polled most: a task in memory, without `Prefer`.
     func showTaskInMemory(_ call: Call) throws -> Response? {
         guard call.request.header("prefer") == nil else { return nil }
         let id = try call.task()
+        if let fields = try FieldSelection(call) {
+            return gateway.tasks.inMemory(id, of: call.tenant).map { answer($0, only: fields) }
+        }
         if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.tasks.forgetting) {
             return Service.answer(bytes)
         }
@@ -67,11 +65,15 @@ extension Service {
 
     func showTask(_ call: Call) async throws -> Response {
         let id = try call.task()
+        let fields = try FieldSelection(call)
         guard let wait = call.wait else {
-            return answer(try await gateway.tasks.read(id, of: call.tenant))
+            let view = try await gateway.tasks.read(id, of: call.tenant)
+            return fields.map { answer(view, only: $0) } ?? answer(view)
         }
         let view = try await gateway.tasks.wait(for: id, of: call.tenant, within: wait)
-        return .json(headers: call.applied(wait), capacity: 2048) { write(view, to: &$0) }
+        return .json(headers: call.applied(wait), capacity: 2048) {
+            write(view, to: &$0, only: fields)
+        }
     }
 
     func changeTask(_ call: Call) async throws -> Response {
@@ -195,6 +197,12 @@ extension Service {
         return Service.answer(bytes)
     }
 
+    private func answer(_ view: TaskView, only fields: FieldSelection) -> Response {
+        var json = JSONWriter(capacity: 512)
+        write(view, to: &json, only: fields)
+        return Service.answer(json.finish())
+    }
+
     private static func answer(_ json: [UInt8]) -> Response {
         Response(status: 200, headers: pollHeaders, body: .bytes(json))
     }
@@ -204,12 +212,12 @@ extension Service {
     ]
 
     func write(
-        _ view: TaskView, to json: inout JSONWriter,
+        _ view: TaskView, to json: inout JSONWriter, only fields: FieldSelection? = nil,
         and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
         view.write(
-            to: &json, sharedSession: gateway.sessions.isShared(view.record.session), and: writeMore
-        )
+            to: &json, sharedSession: gateway.sessions.isShared(view.record.session),
+            only: fields?.members, and: writeMore)
     }
 
     private static func isGrouped(_ call: Call) throws(Problem) -> Bool {

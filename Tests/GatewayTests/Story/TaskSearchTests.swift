@@ -133,6 +133,43 @@ struct TaskSearchTests {
         #expect(grouped["dataTasks"] == [["id": .string(task.id)]])
     }
 
+    @Test func `a task is created, made again and shown with the members that are asked for`()
+        async throws
+    {
+        let session = try await client.createSession()
+        let spec: TestJSON = ["type": "data", "request": ["url": .string(origin.url("/few"))]]
+        let one = try await client.post(session.path + "/tasks?fields=state,id", spec)
+        let id = try #require(one.json(201, of: "a task")["id"].string)
+        #expect(one.json == ["id": .string(id), "state": "suspended"])
+        #expect(one.headers["Location"] == "/v1/tasks/\(id)")
+        let many = try await client.post(session.path + "/tasks?fields=id", [spec, ["type": "x"]])
+        let results = try many.json(200, of: "two tasks")["results"]
+        #expect(results[0]["status"] == 201)
+        #expect(results[0]["task"].object?.keys.map(\.self) == ["id"])
+        #expect(results[1]["status"] == 422)
+        let path = "/v1/tasks/\(id)?fields=state"
+        #expect(try await client.get(path).json == ["state": "suspended"])
+        // One that is in memory is shown before any other route, and so is one that is not.
+        _ = try await client.post("/v1/tasks/\(id)/resume")
+        _ = try await client.completedTask(id)
+        for _ in 0..<2 {
+            #expect(try await client.get(path).json == ["state": "completed"])
+            #expect(try await client.task(id)["id"] == .string(id))
+        }
+        let again = try await client.post("/v1/tasks/\(id)/retry?fields=retryOf")
+        #expect(try again.json(201, of: "a task made again") == ["retryOf": .string(id)])
+        // Before anything is created.
+        let count = try await client.get(session.path + "/tasks?state=all").json["tasks"].array?
+            .count
+        for query in ["fields=ids", "fields=id&answer=content"] {
+            let refused = try await client.post(session.path + "/tasks?" + query, spec)
+            #expect(refused.status == 422 && refused.json["parameter"] == "fields")
+        }
+        let after = try await client.get(session.path + "/tasks?state=all").json["tasks"].array?
+            .count
+        #expect(after == count)
+    }
+
     @Test(arguments: [
         "fields=", "fields=id,,state", "fields=sate", "fields=response.status", "order=created",
         "order=", "error=yes", "error=", "host=", "host=a:80", "host=%5B::1", "host=a%20b",

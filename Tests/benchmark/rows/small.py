@@ -1,7 +1,7 @@
 """10,000 downloads of 1 KiB, 64 at once, beside aria2 by JSON-RPC and curl.
 
-Ferry and aria2 are posted arrays of 100 on four connections. Ferry's are durable and all events of
-the session are read by one reader, whose 10,000th `task.didComplete` ends the measurement; aria2 is
+Ferry and aria2 are posted arrays of 100 on four connections, and answer with the ids. Ferry's are
+durable and all events of the session are read by one reader, whose 10,000th `task.didComplete` ends the measurement; aria2 is
 asked every 10 ms how many have ended. aria2 syncs each file and curl none, so the first two depend
 on the disk, which nothing else should use meanwhile. Each turn writes into a folder of its own,
 removed at the end of the run: removing thousands of files costs whoever writes next.
@@ -52,7 +52,7 @@ def measure(bench: Bench) -> list[Comparison]:
 def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> Work:
     with gateway.connection() as connection:
         session = gateway.session(connection, httpMaximumConnectionsPerHost=_AT_ONCE)
-        path = f"/v1/sessions/{session}/tasks"
+        path = f"/v1/sessions/{session}/tasks?fields=id"
         bodies = [
             encoded([download(url) for url in _urls(origin)[start : start + _ARRAY]])
             for start in range(0, _COUNT, _ARRAY)
