@@ -24,10 +24,11 @@ extension HeaderList {
     /// Writes an array of pairs, in order and as they came.
     package func writePairs(to json: inout JSONWriter) {
         json.array { json in
-            for field in fields {
+            // By index: an element of a loop would be copied.
+            for index in fields.indices {
                 json.array { json in
-                    json.string(field.name)
-                    json.string(field.value)
+                    json.string(fields[index].name)
+                    json.string(fields[index].value)
                 }
             }
         }

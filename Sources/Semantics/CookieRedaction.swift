@@ -33,7 +33,7 @@ extension ResponseRecord {
     }
 
     fileprivate var setsCookies: Bool {
-        headers.fields.indices.contains { headers.fields[$0].setsCookie }
+        headers.contains("Set-Cookie") || headers.contains("Set-Cookie2")
     }
 }
 

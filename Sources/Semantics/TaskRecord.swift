@@ -227,6 +227,17 @@ public struct TaskRecord: Equatable, Sendable {
         id: TaskID, tenant: TenantID, session: SessionID, number: Int, type: TaskType,
         options: TaskOptions, request: RequestRecord, createdAt: Timestamp
     ) {
+        self.init(
+            id: id, tenant: tenant, session: session, number: number, type: type,
+            options: Boxed(wrappedValue: options), request: Boxed(wrappedValue: request),
+            createdAt: createdAt)
+    }
+
+    /// The same, of what lies in boxes already.
+    public init(
+        id: TaskID, tenant: TenantID, session: SessionID, number: Int, type: TaskType,
+        options: Boxed<TaskOptions>, request: Boxed<RequestRecord>, createdAt: Timestamp
+    ) {
         fields = Boxed(
             wrappedValue: TaskFields(
                 id: id, tenant: tenant, session: session, number: number, type: type,
@@ -338,15 +349,14 @@ public struct TaskFields: Equatable, Sendable {
 
     init(
         id: TaskID, tenant: TenantID, session: SessionID, number: Int, type: TaskType,
-        options: TaskOptions, request: RequestRecord, createdAt: Timestamp
+        options: Boxed<TaskOptions>, request: Boxed<RequestRecord>, createdAt: Timestamp
     ) {
         self.id = id
         self.tenant = tenant
         self.session = session
         self.number = number
         self.type = type
-        self._options = Boxed(wrappedValue: options)
-        let request = Boxed(wrappedValue: request)
+        self._options = options
         self._originalRequest = request
         self._currentRequest = request
         self.state = .suspended

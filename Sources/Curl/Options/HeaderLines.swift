@@ -14,6 +14,7 @@ struct HeaderLines: ~Copyable {
     /// The lines to send, and those that libcurl shall not add.
     init(_ headers: HeaderList) {
         var omitted: [StaticString] = []
+        omitted.reserveCapacity(3)
         if !headers.contains("Accept") { omitted.append("Accept:") }
         if !headers.contains("Content-Type") { omitted.append("Content-Type:") }
         // libcurl waits a second for the 100 of a body that is longer than 1 MiB.

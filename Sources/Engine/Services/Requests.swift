@@ -39,20 +39,20 @@ public struct TaskSpec: Sendable {
     /// What is done with the bodies.
     public var type: TaskType
     /// The original request, its URL read by `Transport.parse`.
-    public var request: RequestRecord
+    @Boxed public var request: RequestRecord
     /// All but the request; description, priority and begin date can be changed later.
-    public var options: TaskOptions
+    @Boxed public var options: TaskOptions
     /// S-30: whether the task starts at once, or is created suspended.
     public var resume: Bool
     /// S-36: what a download goes on from, as `TaskService.checkpoint(in:of:)` read it; nil to
     /// begin at zero.
-    public var checkpoint: DownloadCheckpoint?
+    @BoxedIfAny public var checkpoint: DownloadCheckpoint?
     /// The task that it repeats.
     var retryOf: TaskID?
     /// What the request is called that asks for the task; empty where it has no name.
     public var requestID = ""
     /// The trace that this request belongs to; nil for none.
-    public var traceContext: TraceContext?
+    @BoxedIfAny public var traceContext: TraceContext? = nil
 
     /// A task from its parts; they are not checked again.
     public init(
@@ -64,6 +64,20 @@ public struct TaskSpec: Sendable {
         self.options = options
         self.resume = resume
         self.checkpoint = checkpoint
+    }
+
+    /// The task that it asks for.
+    func record(
+        _ id: TaskID, _ number: Int, of session: SessionRecord, at instant: Timestamp
+    ) -> TaskRecord {
+        var record = TaskRecord(
+            id: id, tenant: session.tenant, session: session.id, number: number, type: type,
+            options: _options, request: _request, createdAt: instant)
+        record.checkpoint = checkpoint
+        record.retryOf = retryOf
+        record.requestID = requestID
+        record.traceContext = traceContext
+        return record
     }
 }
 

@@ -62,14 +62,9 @@ public final class TaskService {
     }
 
     private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
-        var record = TaskRecord(
-            id: identifiers.next(), tenant: session.record.tenant, session: session.record.id,
-            number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
-            request: spec.request, createdAt: services.clock.now)
-        record.checkpoint = spec.checkpoint
-        record.retryOf = spec.retryOf
-        record.requestID = spec.requestID
-        record.traceContext = spec.traceContext
+        var record = spec.record(
+            identifiers.next(), session.advanceTaskNumber(), of: session.record,
+            at: services.clock.now)
         record.isDiscretionary = session.record.putsOffTasks(
             whileHeard: services.hub.isHeard(record.id, in: session))
         directory.enter(record, in: session)

@@ -85,10 +85,13 @@ public struct EncodedEvent: Sendable, Equatable {
 
         /// A value, with a space where what would end its field stands.
         mutating func write(value: String) {
-            for byte in value.utf8 {
-                let endsField =
-                    byte == 0 || byte == Octets.lineFeed || byte == Octets.carriageReturn
-                put(endsField ? Octets.space : byte)
+            var value = value
+            value.withUTF8 { bytes in
+                for byte in bytes {
+                    let endsField =
+                        byte == 0 || byte == Octets.lineFeed || byte == Octets.carriageReturn
+                    put(endsField ? Octets.space : byte)
+                }
             }
         }
 
