@@ -1,5 +1,5 @@
-/// A member that every task is shown with (`TaskMember` of openapi.yaml), in the order in which they
-/// are shown.
+/// A member that every task is shown with (`TaskMember` of openapi.yaml), in the order of being
+/// shown.
 package enum TaskMember: String, CaseIterable, Sendable {
     case id, session, number, type, state, suspendCount, waitingFor, nextAttemptAt,
         isDiscretionary, priority, description, metadata, traceparent, createdAt, startedAt,
@@ -10,6 +10,6 @@ package enum TaskMember: String, CaseIterable, Sendable {
         countOfBytesSent, countOfBytesExpectedToSend, bodyGeneration, becameTask, retryOf,
         progress, content, error, metrics, links
 
-    /// All of them.
+    /// All of them; `allCases` makes an array each time.
     package static let all = allCases
 }

@@ -31,7 +31,7 @@ final class EasyHandle {
     /// The CURL itself, alive as long as this object.
     let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
-    private var header: HeaderLines?
+    private var header: RequestHeaderLines?
     private var proxyHeaderLines: UnsafeMutablePointer<curl_slist>?
     private var connectTo: UnsafeMutablePointer<curl_slist>?
     private var url: OpaquePointer?
@@ -106,7 +106,7 @@ final class EasyHandle {
     }
 
     /// Takes the request's header, which this object then owns.
-    func set(_ header: consuming HeaderLines) throws(CurlFailure) {
+    func set(_ header: consuming RequestHeaderLines) throws(CurlFailure) {
         try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, header.first))
         self.header = consume header
     }

@@ -19,7 +19,7 @@ public struct WholeFile: Sendable {
     ///     replaced, and not followed.
     ///   - draft: where it is written first, in the same folder, and no link is followed either. By
     ///     default the path with the number of the process behind it, for files that several
-    ///     processes may write at a time.
+    ///     processes of one machine may write at a time.
     ///   - mode: the file's, less what the umask takes.
     public init(_ path: String, draft: String? = nil, mode: mode_t = 0o600) {
         self.path = path
@@ -68,7 +68,7 @@ public struct WholeFile: Sendable {
         replaces: Bool, isDurable: Bool, _ fill: (_ draft: CInt) -> Bool
     ) throws(FileError) {
         // Before there is anything that could be left behind.
-        let folder = try isDurable ? Folder.open(Folder.parent(of: path)) : -1
+        let folder = try isDurable ? openFolder() : -1
         defer { if folder >= 0 { close(folder) } }
         let file = try openDraft()
         var isDraft = true
@@ -86,7 +86,18 @@ public struct WholeFile: Sendable {
             unlink(draft)
         }
         isDraft = false
-        if isDurable { try Folder.sync(folder) }
+        // Not every file system can sync a folder.
+        if isDurable, fsync(folder) != 0, errno != EINVAL, errno != ENOTSUP {
+            throw FileError("fsync the folder of", code: errno)
+        }
+    }
+
+    private func openFolder() throws(FileError) -> CInt {
+        do throws(FileError) {
+            return try Folder.open(Folder.parent(of: path))
+        } catch {
+            throw FileError("open the folder of", code: error.code)
+        }
     }
 
     /// A new file of the draft's name; what a crash has left there goes.

@@ -83,13 +83,16 @@ extension Service {
             Endpoint(
                 "GET", "/v1/tasks/{task}", .scope(.tasks), query: ["fields"],
                 immediately: showTaskInMemory, showTask),
-            Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
+            Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), query: ["fields"], changeTask),
             Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
             Endpoint(
-                "POST", "/v1/tasks/{task}/resume", .scope(.tasks), takesBody: false, resumeTask),
+                "POST", "/v1/tasks/{task}/resume", .scope(.tasks), query: ["fields"],
+                takesBody: false, resumeTask),
             Endpoint(
-                "POST", "/v1/tasks/{task}/suspend", .scope(.tasks), takesBody: false, suspendTask),
-            Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
+                "POST", "/v1/tasks/{task}/suspend", .scope(.tasks), query: ["fields"],
+                takesBody: false, suspendTask),
+            Endpoint(
+                "POST", "/v1/tasks/{task}/cancel", .scope(.tasks), query: ["fields"], cancelTask),
             Endpoint(
                 "POST", "/v1/tasks/{task}/retry", .scope(.tasks), query: ["fields"],
                 takesBody: false,

@@ -317,7 +317,7 @@ struct Endpoint {
         _ request: Request, _ service: Service, _ nodes: any TenantPlaces
     ) async throws -> Answerer {
         guard access != .open else { return try .here(call(request, service)) }
-        // Whoever was asked whether an answer is at hand has looked just now.
+        // Whoever was asked whether it can be answered at once has looked just now.
         var caller =
             try request.caller as? KnownCaller ?? caller(of: request, service, nodes)
         let tenant = caller.principal.tenant

@@ -33,7 +33,7 @@ extension ResponseRecord {
     }
 
     fileprivate var setsCookies: Bool {
-        headers.contains("Set-Cookie") || headers.contains("Set-Cookie2")
+        HeaderField.cookieSetters.contains(where: headers.contains)
     }
 }
 
@@ -66,7 +66,9 @@ extension HeaderList {
 }
 
 extension HeaderField {
+    fileprivate static let cookieSetters = ["Set-Cookie", "Set-Cookie2"]
+
     fileprivate var setsCookie: Bool {
-        name.equalsIgnoringCase("Set-Cookie") || name.equalsIgnoringCase("Set-Cookie2")
+        HeaderField.cookieSetters.contains(where: name.equalsIgnoringCase)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 /// Limits of bytes per second: how exact they are, and what happens when they change.
 ///
-/// Time is a number here, and a round of the line a call; only the tests at the end wait for the
+/// Time is a number here, and a round a call; only the tests at the end wait for the
 /// loop's own timers.
 @Suite(.onLoop)
 struct BandwidthTests {

@@ -291,7 +291,7 @@ struct FullDiskTests {
         #expect(try await next.read(second) == server.bytes)
     }
 
-    // MARK: The line
+    // MARK: The queue of all files
 
     @Test @LoopActor
     func `of many blocks one asks whether a full disk has room (R-5)`() async throws {
@@ -299,15 +299,15 @@ struct FullDiskTests {
         var hasRoom = false
         var tried: [Int] = []
         func join(_ number: Int) {
-            _ = room.retries.join {
+            _ = room.writeRetries.join {
                 tried.append(number)
                 if !hasRoom { join(number) }
                 return hasRoom ? .isOver : .noRoom
             }
         }
         for number in 0..<100 { join(number) }
-        let left = room.retries.join { .isOver }
-        room.retries.leave(left)
+        let left = room.writeRetries.join { .isOver }
+        room.writeRetries.leave(left)
         try await eventually("two looks") { tried.count >= 2 }
         #expect(tried.prefix(2) == [0, 1])
         // While the store has the room nobody asks.
@@ -326,10 +326,10 @@ struct FullDiskTests {
     @Test @LoopActor
     func `who waits for a descriptor holds nobody up who waits for room (X-12, R-5)`() async throws
     {
-        let line = WriteRetries()
+        let retries = WriteRetries()
         var isDone = false
-        _ = line.join { .noDescriptor }
-        _ = line.join {
+        _ = retries.join { .noDescriptor }
+        _ = retries.join {
             isDone = true
             return .isOver
         }

@@ -57,7 +57,8 @@ struct WholeFileTests {
 
     @Test(arguments: [true, false])
     func `where its folder is missing nothing is made`(isDurable: Bool) throws {
-        #expect(throws: FileError("open", code: ENOENT)) {
+        let operation = isDurable ? "open the folder of" : "open"
+        #expect(throws: FileError(operation, code: ENOENT)) {
             try WholeFile(folder.file("none/file")).write([1], isDurable: isDurable)
         }
         #expect(try folder.contents().isEmpty)

@@ -127,7 +127,7 @@ import Testing
             queue.record(.content([1], of: task.id))
         }
         queue.dropContent(of: tasks[0].id)
-        #expect(queue.uncommittedContent(of: tasks[0].id) == nil)
+        #expect(queue.recentContent(of: tasks[0].id) == nil)
         try await eventually("the commit") { store.isBusy }
         queue.dropContent(of: tasks[1].id)
         queue.dropContent(of: tasks[2].id)
@@ -170,7 +170,7 @@ import Testing
         #expect(owner.refused == [tasks[0].id.rawValue])
         #expect(!queue.owes(tasks[0].id) && queue.pendingTask(tasks[0].id) == nil)
         #expect(queue.acknowledged(tasks[0].id) == nil)
-        #expect(queue.uncommittedContent(of: tasks[0].id) == nil)
+        #expect(queue.recentContent(of: tasks[0].id) == nil)
         #expect(queue.pendingCreation(of: "k", tenant: World.alice) == nil)
         await queue.durable()
         #expect(store.batches.last?.changedTasks.map(\.id) == [tasks[1].id])

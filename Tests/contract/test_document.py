@@ -116,6 +116,8 @@ def test_the_fields_of_a_list_are_the_members_of_a_task():
     members = DOCUMENT["components"]["schemas"]["TaskMember"]["enum"]
     assert members == list(DOCUMENT["components"]["schemas"]["Task"]["properties"])
     assert set(members) == set(DOCUMENT["components"]["examples"]["Task"]["value"])
+    # A whole task is not let through as a part of one.
+    assert DOCUMENT["components"]["schemas"]["PartialTask"]["maxProperties"] == len(members) - 1
 
 
 def is_described(schema):

@@ -17,7 +17,7 @@ extension EasyHandle {
         if let proof = request.credential?.proof ?? proofs.server {
             headers.append("Authorization", proof)
         }
-        try set(HeaderLines(headers))
+        try set(RequestHeaderLines(headers))
         let proxyProof = request.httpProxy == nil ? nil : request.proxyCredential?.proof
         if let proof = proxyProof ?? proofs.proxy {
             try set(proxyHeaderLine: "Proxy-Authorization: " + proof)

@@ -90,7 +90,7 @@ final class BandwidthScheduler {
         for node in nodes { node.contest.waitingCount = 0 }
         for share in shares {
             let holder = share.holder
-            for meter in holder.meters where !meter.isWaiting { meter.leaveLine() }
+            for meter in holder.meters where !meter.isWaiting { meter.leaveQueue() }
             holder.meters.removeAll { !$0.isQueued }
             for node in holder.chain { node.contest.waitingCount += Int64(holder.meters.count) }
         }

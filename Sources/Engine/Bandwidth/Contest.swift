@@ -36,9 +36,9 @@ struct Contest {
 /// Who wants something of a limit: a share that no nearer limit concerns, or a nearer limit for
 /// those under it.
 struct Contestant: Comparable {
-    /// The share's place in the scheduler; of a limit, the one that it would serve next.
+    /// The share's index among the scheduler's; of a limit, the one that it would serve next.
     let share: Int
-    /// The limit's place in the scheduler; nil for a share.
+    /// The limit's index among the scheduler's; nil for a share.
     let limit: Int?
     /// How far that share is ahead under the limit of the contest.
     let lead: Int64

@@ -47,11 +47,11 @@ final class Meter {
         guard isQueued else { return }
         bandwidth.putBack(allowance)
         bandwidth.meters.removeAll { $0 === self }
-        leaveLine()
+        leaveQueue()
     }
 
     /// The scheduler has let it go.
-    func leaveLine() {
+    func leaveQueue() {
         allowance = 0
         isWaiting = false
         isQueued = false

@@ -1,7 +1,7 @@
 internal import Loop
 internal import Semantics
 
-/// A place in the scheduler: the meters that hang on one limit, together.
+/// What the scheduler serves at a time: the meters that hang on one limit, together.
 @LoopActor
 struct Share {
     /// The limit that they hang on.

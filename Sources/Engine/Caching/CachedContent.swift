@@ -7,7 +7,7 @@ enum CachedContent: Sendable {
     case file(any OpenContent)
 }
 
-/// A stored response that may answer a request, and its content where that is at hand.
+/// A stored response that may answer a request, and its content where that is in memory.
 struct CacheCandidate {
     var entry: CachedEntry
     /// What it is looked up by on the disk.

@@ -85,7 +85,7 @@ final class ResponseCache {
     // MARK: Looking up
 
     /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
-    func cachedCandidates(for key: CacheKey) -> [CacheCandidate]? {
+    func candidatesInMemory(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
         let found = memory.candidates(under: key)
         guard disk.count > 0 else { return found }
@@ -103,7 +103,7 @@ final class ResponseCache {
     /// What is stored for a key; nil where the disk cannot be read at the moment.
     private func lookUp(_ key: CacheKey) async -> [CacheCandidate]? {
         await open()
-        if let found = cachedCandidates(for: key) { return found }
+        if let found = candidatesInMemory(for: key) { return found }
         let fingerprint = fingerprint(of: key)
         let before = changeCount
         guard let kept = await read(under: fingerprint) else { return nil }
@@ -159,7 +159,7 @@ final class ResponseCache {
     /// What is stored for a key now, as far as it can be known at once: what was found before may
     /// be gone, or changed.
     func candidates(for key: CacheKey, foundBefore found: [CacheCandidate]) -> [CacheCandidate] {
-        if let now = cachedCandidates(for: key) { return now }
+        if let now = candidatesInMemory(for: key) { return now }
         return found.compactMap { candidate in
             contains(candidate.entry.id)
                 ? memory[candidate.entry.response.id] ?? candidate : nil
@@ -281,7 +281,7 @@ final class ResponseCache {
     /// - Returns: whether it is stored; nil where that takes more, and nothing was done.
     func storeAtOnce(_ new: NewResponse, _ content: NewContent) -> Bool? {
         guard case .bytes(let bytes) = content,
-            let others = cachedCandidates(for: new.request.key)
+            let others = candidatesInMemory(for: new.request.key)
         else { return nil }
         guard let entry = entry(for: new, content) else { return false }
         return put(entry, bytes, in: others, new)

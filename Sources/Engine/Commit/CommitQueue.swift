@@ -112,7 +112,7 @@ final class CommitQueue {
     func pendingTask(_ id: TaskID) -> TaskRecord? { outstanding.task(id) }
 
     /// A content that is on its way to the store, or has reached it lately.
-    func uncommittedContent(of task: TaskID) -> [UInt8]? { outstanding.content(of: task) }
+    func recentContent(of task: TaskID) -> [UInt8]? { outstanding.content(of: task) }
 
     /// The stored responses of a session's cache that are on their way to the store, in their
     /// newest form.

@@ -3,7 +3,7 @@ internal import Files
 internal import Loop
 
 /// Blocks on their way to one file, in the order of sending. A block for which the disk has no
-/// room, or the process no descriptor, waits in the line of all files until there is some (R-5,
+/// room, or the process no descriptor, waits in the queue of all files until there is some (R-5,
 ///
 @LoopActor
 final class BlockQueue {
@@ -39,7 +39,7 @@ final class BlockQueue {
     private var drains = Waiters()
 
     private struct Retry {
-        /// In the line.
+        /// In the queue of all files.
         let number: Int
         let block: FileBlock
         let offset: Int64
@@ -121,14 +121,14 @@ final class BlockQueue {
         let waiting = retries.values
         retries = [:]
         for retry in waiting {
-            file.room.retries.leave(retry.number)
+            file.room.writeRetries.leave(retry.number)
             written(retry.block, at: retry.offset, .failure(retry.reason))
         }
     }
 
     /// What waits for room is not needed any more.
     private func drop(_ retry: Retry) {
-        file.room.retries.leave(retry.number)
+        file.room.writeRetries.leave(retry.number)
         retries[ObjectIdentifier(retry.block)] = nil
         remove(retry.block)
     }
@@ -209,7 +209,7 @@ final class BlockQueue {
                     : "there is no descriptor: a transfer waits for one")
         }
         isWaitingForRoom = true
-        let number = file.room.retries.join { [weak self] in
+        let number = file.room.writeRetries.join { [weak self] in
             await self?.tryAgain(block, at: offset) ?? .isOver
         }
         retries[ObjectIdentifier(block)] = Retry(

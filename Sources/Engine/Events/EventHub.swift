@@ -157,11 +157,11 @@ public final class EventHub {
                 return true
             }
         }
-        dropEmptyLines()
+        dropEmptyQueues()
         if !shown.isEmpty { onShown?(shown, tenants) }
     }
 
-    private func dropEmptyLines() {
+    private func dropEmptyQueues() {
         waiting.removeAll { queue in
             if queue.isEmpty { queue.isWatched = false }
             return queue.isEmpty
@@ -171,14 +171,14 @@ public final class EventHub {
     /// Forgets what waits to be shown of these: the store does not have it.
     func discard(_ refused: RefusedNumbers) {
         for queue in waiting { queue.discard(refused) }
-        dropEmptyLines()
+        dropEmptyQueues()
         for number in refused.numbers { forget(SessionID(rawValue: number)) }
     }
 
     /// Forgets what waits to be shown of a tenant: another node has it.
     func discard(of tenant: TenantID) {
         for queue in waiting where queue.tenant == tenant { queue.discard() }
-        dropEmptyLines()
+        dropEmptyQueues()
     }
 
     /// Takes note of a session that was there at the start.

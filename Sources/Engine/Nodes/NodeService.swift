@@ -20,6 +20,8 @@ public enum TenantPlace: Equatable, Sendable {
 public final class NodeService {
     /// How long a request waits for its tenant to arrive at a node.
     private static let patience = Duration.seconds(10)
+    /// How long an answer waits for what it has changed at another node to be known here.
+    private static let catchUp = Duration.seconds(5)
     /// How often it is looked at how the nodes stand, where nothing hints at a change.
     private static let interval = Duration.seconds(2)
     /// How long a tenant that leaves waits for what cannot go on elsewhere.
@@ -201,11 +203,13 @@ public final class NodeService {
     }
 
     /// Returns once a look that begins from now on has been followed: what another node has changed
-    /// by now is known here then. One that is under way may have seen less. Returns after ten
+    /// by now is known here then. One that is under way may have seen less. Returns after five
     /// seconds at the latest, and where the node is lost.
     public func caughtUp() async {
-        let (underWay, end) = (looks.begun, clock.uptime + NodeService.patience)
-        while looks.followed <= underWay, !isLost, !isStopped, clock.uptime < end {
+        let (underWay, end) = (looks.begun, clock.uptime + NodeService.catchUp)
+        while looks.followed <= underWay, !isLost, !isStopped, !Task.isCancelled,
+            clock.uptime < end
+        {
             store.endWait()
             _ = await look(within: .milliseconds(500))
         }

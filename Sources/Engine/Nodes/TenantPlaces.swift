@@ -30,7 +30,7 @@ public protocol TenantPlaces: AnyObject, Sendable {
     ) async throws(GatewayError) -> TenantPlace
     /// A node has not answered as it should: how things stand is looked at anew.
     func lookSoon()
-    /// Waits until this node has looked once more, ten seconds at most: what other nodes have
+    /// Waits until this node has looked once more, five seconds at most: what other nodes have
     /// written by now is known here then.
     func caughtUp() async
     /// Has a node hand over all that it has, or take part again.

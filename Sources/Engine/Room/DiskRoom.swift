@@ -36,7 +36,7 @@ final class DiskRoom {
         didSet { if !storeWaits { look() } }
     }
     let gate = Gate()
-    let retries = WriteRetries()
+    let writeRetries = WriteRetries()
 
     private let reserve: (any Reserve)?
     /// How often the store was given room: what was found whole before is not.
@@ -102,7 +102,7 @@ final class DiskRoom {
         log.write(.error, "the disk is full: new work is refused until there is room")
         isShort = true
         gate.set(shut: true)
-        retries.isHeld = true
+        writeRetries.isHeld = true
         onChange?()
     }
 
@@ -112,6 +112,6 @@ final class DiskRoom {
         isShort = false
         gate.set(shut: false)
         onChange?()
-        retries.isHeld = false
+        writeRetries.isHeld = false
     }
 }

@@ -211,7 +211,7 @@ final class TaskSaving {
 
     private func storedBytes() async throws(SaveFault) -> [UInt8] {
         let commits = task.session.commits
-        if let bytes = commits.uncommittedContent(of: task.record.id) { return bytes }
+        if let bytes = commits.recentContent(of: task.record.id) { return bytes }
         do throws(StoreError) {
             if let bytes = try await commits.store.content(of: task.record.id) { return bytes }
         } catch {

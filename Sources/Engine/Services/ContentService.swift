@@ -90,7 +90,7 @@ public final class ContentService {
         switch content.place {
         case .store:
             let commits = session?.commits ?? queues.onDisk
-            if let bytes = commits.uncommittedContent(of: record.id) { return .bytes(bytes) }
+            if let bytes = commits.recentContent(of: record.id) { return .bytes(bytes) }
             let stored = try await reading { () throws(StoreError) in
                 try await commits.store.content(of: record.id)
             }

@@ -29,7 +29,7 @@ public final class DecisionService {
     ) async throws(GatewayError) -> DecisionRecord {
         for commits in queues.each {
             if commits.pendingDecision(id) != nil { await commits.caughtUp() }
-            // One that waits is at hand, unless the store has an older form of it.
+            // One that waits is in memory, unless the store has an older form of it.
             if commits.pendingDecision(id) == nil,
                 let record = decisions.pending(id), record.tenant == tenant
             {

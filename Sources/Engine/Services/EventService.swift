@@ -61,7 +61,7 @@ public final class EventService {
 
     /// Returns when what has been published by now has been shown, unless the disk is full.
     ///
-    /// A tenant's events wait in one line, so those of an ephemeral session may stand behind
+    /// A tenant's events wait in one queue, so those of an ephemeral session may stand behind
     /// durable ones.
     public func allShown() async {
         await queues.caughtUp()

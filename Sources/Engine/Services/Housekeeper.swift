@@ -138,7 +138,7 @@ final class Housekeeper {
         }
         for start in stride(from: 0, to: forgotten.files.count, by: Slices.size) {
             let files = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
-            // Awaited, so that what is left of a thousand others is not in line at once.
+            // Awaited, so that what is left of a thousand others does not wait at once.
             do {
                 try await parts.contents.remove(Array(files))
             } catch {

@@ -68,7 +68,7 @@ public struct TaskSpec: Sendable {
 
     /// The task that it asks for.
     func record(
-        _ id: TaskID, _ number: Int, of session: SessionRecord, at instant: Timestamp
+        id: TaskID, number: Int, of session: SessionRecord, at instant: Timestamp
     ) -> TaskRecord {
         var record = TaskRecord(
             id: id, tenant: session.tenant, session: session.id, number: number, type: type,

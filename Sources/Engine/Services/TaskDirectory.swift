@@ -51,7 +51,7 @@ final class TaskDirectory {
 
     /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
     /// waits.
-    func inMemory(_ id: TaskID, _ tenant: TenantID) -> TaskView? {
+    func viewInMemory(_ id: TaskID, _ tenant: TenantID) -> TaskView? {
         guard let newest = known(id), newest.tenant == tenant, queues.owing(id) == nil,
             !deleting.contains(id)
         else { return nil }
@@ -60,14 +60,14 @@ final class TaskDirectory {
 
     /// One task as it is now.
     func read(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if let view = inMemory(id, tenant) { return view }
+        if let view = viewInMemory(id, tenant) { return view }
         await catchUp(with: id)
         return try await shown(id, tenant)
     }
 
     /// One task as the store has it by now.
     func shown(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if let view = inMemory(id, tenant) { return view }
+        if let view = viewInMemory(id, tenant) { return view }
         if let commits = queues.owing(id), let record = commits.acknowledged(id),
             record.tenant == tenant
         {

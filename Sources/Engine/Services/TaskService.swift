@@ -63,7 +63,7 @@ public final class TaskService {
 
     private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
         var record = spec.record(
-            identifiers.next(), session.advanceTaskNumber(), of: session.record,
+            id: identifiers.next(), number: session.advanceTaskNumber(), of: session.record,
             at: services.clock.now)
         record.isDiscretionary = session.record.putsOffTasks(
             whileHeard: services.hub.isHeard(record.id, in: session))
@@ -154,8 +154,8 @@ public final class TaskService {
 
     /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
     /// waits.
-    public func inMemory(_ id: TaskID, of tenant: TenantID) -> TaskView? {
-        directory.inMemory(id, tenant)
+    public func viewInMemory(_ id: TaskID, of tenant: TenantID) -> TaskView? {
+        directory.viewInMemory(id, tenant)
     }
 
     /// Whether the store has everything of a task, so that what is shown of it stays as it is until

@@ -19,7 +19,7 @@ final class QuietTime {
     /// Attempts that have begun in the quiet.
     private var runningCount = 0
     /// Other tasks that wait for slots.
-    private var othersInLine = 0
+    private var othersWaiting = 0
     private var waiting = Deque<SlotQueue>()
     private var isWakeDue = false
     /// What the clock on the wall has told of the hours, and when it was asked.
@@ -48,15 +48,15 @@ final class QuietTime {
 
     /// Whether another attempt may begin.
     var isNow: Bool {
-        !isHeld && othersInLine == 0 && !othersAreHeldBack && runningCount < limit && isInHours
+        !isHeld && othersWaiting == 0 && !othersAreHeldBack && runningCount < limit && isInHours
     }
 
     // MARK: What sessions tell
 
     /// So many more tasks that are not put off wait for slots, or so many fewer.
-    func noteOthersInLine(_ change: Int) {
-        othersInLine += change
-        if othersInLine == 0 { wakeSoon() }
+    func noteOthersWaiting(_ change: Int) {
+        othersWaiting += change
+        if othersWaiting == 0 { wakeSoon() }
     }
 
     /// An attempt begins in the quiet.

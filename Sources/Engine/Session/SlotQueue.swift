@@ -181,7 +181,7 @@ final class SlotQueue {
         let old = standings[id]
         standings[id] = standing
         let (had, has) = (old?.breaksQuiet == true, standing?.breaksQuiet == true)
-        if had != has { budget.quiet.noteOthersInLine(has ? 1 : -1) }
+        if had != has { budget.quiet.noteOthersWaiting(has ? 1 : -1) }
         budget.waitingCount += (standing == nil ? 0 : 1) - (old == nil ? 0 : 1)
         return old != nil
     }
@@ -364,10 +364,10 @@ final class AttemptBudget {
         guard !isWaking else { return }
         isWaking = true
         defer { isWaking = false }
-        while left > 0, isOpen, let queue = nextInLine() { queue.takeTurn() }
+        while left > 0, isOpen, let queue = nextWaiting() { queue.takeTurn() }
     }
 
-    private func nextInLine() -> SlotQueue? {
+    private func nextWaiting() -> SlotQueue? {
         waiting.popFirst(
             cost: cost(for:), of: { mayTake(accounts[$0]) }, where: { mayTake($0) })
     }

@@ -15,8 +15,8 @@ protocol CacheFlowOwner: AnyObject {
     /// Whether the task waits for a slot, or for the cache's word: it may have been suspended since
     /// it asked, or have ended.
     var isBeforeAttempt: Bool { get }
-    /// The task stands in line for a slot of its host.
-    func enterLine()
+    /// The task waits for a slot of its host.
+    func enterQueue()
     /// The attempt begins.
     func cacheLetsBegin()
     /// There is no answer that the request's policy allows.
@@ -71,7 +71,7 @@ final class CacheFlow {
 
     // MARK: Before an attempt
 
-    /// The next attempt is the cache's answer, or stands in line for a slot of its host.
+    /// The next attempt is the cache's answer, or waits for a slot of its host.
     ///
     /// - Parameter mayConsult: false for what goes on from bytes that are here: it asks for the
     ///   rest, which is no cache's business.
@@ -82,12 +82,12 @@ final class CacheFlow {
             serve()
         } else if let current, current.isDecided {
             current.isDecided = false
-            owner?.enterLine()
+            owner?.enterQueue()
         } else if mayConsult {
             consult()
         } else {
             current = nil
-            owner?.enterLine()
+            owner?.enterQueue()
         }
     }
 
@@ -119,7 +119,7 @@ final class CacheFlow {
         guard cache.isOpen || owner.hasSlot else { return waitForTurn(at: cache) }
         let request = session.cacheRequest(for: owner.record)
         current = TaskCaching(request, fetch: cache.beginFetch())
-        if let found = cache.cachedCandidates(for: request.key) {
+        if let found = cache.candidatesInMemory(for: request.key) {
             decide(by: cache, found)
         } else if !owner.hasSlot {
             waitForTurn(at: cache)
@@ -179,11 +179,11 @@ final class CacheFlow {
             || session.acceptedCredential(for: record.currentRequest.url) != nil
     }
 
-    /// Stands in line. Where that takes time, what was found is let go: many may wait.
+    /// Waits for its turn. Where that takes time, what was found is let go: many may wait.
     private func waitForSlot() {
         guard let owner else { return }
         let found = current
-        owner.enterLine()
+        owner.enterQueue()
         if !owner.hasSlot, owner.isBeforeAttempt, current === found { current = nil }
     }
 
@@ -213,7 +213,7 @@ final class CacheFlow {
         }
     }
 
-    /// The answer is the cache's: once its content is at hand. One that is a file may be opened by
+    /// The answer is the cache's, once its content is there. One that is a file may be opened by
     /// so many tasks without a slot; the others wait for one.
     private func plan(_ answer: CachedAnswer, from cache: ResponseCache?) {
         guard let cache, let candidate = current?.candidate(answer.entry) else {

@@ -131,7 +131,7 @@ extension LiveTask {
     /// Nil where the store does not have it any more.
     func heldBytes(of held: HeldResponse) async -> [UInt8]? {
         guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.commits.uncommittedContent(of: record.id) { return bytes }
+        if let bytes = session.commits.recentContent(of: record.id) { return bytes }
         do {
             return try await session.store.content(of: record.id)
         } catch {

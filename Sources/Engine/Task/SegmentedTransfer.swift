@@ -130,7 +130,7 @@ final class SegmentedTransfer {
         for worker in workers { worker.release() }
     }
 
-    /// The task has another place in its host's line (S-43, S-27).
+    /// The task has another place in its host's queue (S-43, S-27).
     func placeHasChanged() {
         for worker in workers { worker.placeHasChanged() }
     }

@@ -59,7 +59,7 @@ final class TaskDecisions {
     func bodyComes() { dialogue.close(as: .answered) }
 
     /// The task does not ask any more: those that waited with it go on, and one of them asks.
-    func leaveTrustLine() {
+    func leaveTrustQuestion() {
         session.trust.asker(for: self)?.runClock()
         guard case .didReceiveChallenge(let challenge, _)? = dialogue.question,
             let trust = challenge.serverTrust
@@ -71,7 +71,7 @@ final class TaskDecisions {
 
     /// The task has ended.
     func end() {
-        leaveTrustLine()
+        leaveTrustQuestion()
         dialogue.close(as: .withdrawn)
         task.dropHeld()
         guard task.record.dialogue != TaskDialogue() else { return }

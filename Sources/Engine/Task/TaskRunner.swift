@@ -216,7 +216,7 @@ final class TaskRunner {
 
     /// Stops, and leaves nothing behind: the store has refused the task.
     func discard() {
-        decisions.leaveTrustLine()
+        decisions.leaveTrustQuestion()
         abandon()
         turn.leave()
         services.tickers.progress.forget(task)
@@ -260,7 +260,7 @@ final class TaskRunner {
         switch machine.phase {
         case .waitingForBeginDate: waitForBeginDate()
         case .waitingForSlot where beginDelay > .zero:
-            // Out of the line, to come to it anew behind the date.
+            // Out of the queue, to come to it anew behind the date.
             send(.suspend)
             resume()
         default: break

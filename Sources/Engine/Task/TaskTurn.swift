@@ -1,7 +1,7 @@
 internal import Loop
 internal import Semantics
 
-/// How a task comes to its turn: the cache may answer it, or it stands in line for a slot of its
+/// How a task comes to its turn: the cache may answer it, or it waits for a slot of its
 /// host (S-19, S-24), one that may be put off until the gateway is quiet (S-27).
 @LoopActor
 final class TaskTurn {
@@ -115,7 +115,7 @@ extension TaskTurn: CacheFlowOwner {
     var hasSlot: Bool { slot != nil }
     var isBeforeAttempt: Bool { control?.machine.phase == .waitingForSlot }
 
-    func enterLine() {
+    func enterQueue() {
         if isDiscretionary {
             let left = patienceLeft
             if left > .zero { armPatience(left) } else { task.endDiscretion() }

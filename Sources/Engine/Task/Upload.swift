@@ -48,7 +48,7 @@ final class Upload {
     /// The handshake with the server has been made, and its questions are answered.
     func knowsServer() { knownServer = request.url.origin }
 
-    /// A body that is at hand, and needs nothing but to be sent.
+    /// A body that is there, and needs nothing but to be sent.
     var inlineBody: AttemptBody? {
         if case .bytes(let bytes) = request.body { .bytes(bytes) } else { nil }
     }

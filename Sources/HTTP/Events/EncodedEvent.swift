@@ -53,9 +53,9 @@ public struct EncodedEvent: Sendable, Equatable {
         let start = output.count
         output.append(contentsOf: data)
         output.withUnsafeMutableBytes { bytes in
-            let data = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+            let written = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
             for forbidden: UInt8 in [0, Octets.lineFeed, Octets.carriageReturn] {
-                var rest = data
+                var rest = written
                 while let base = rest.baseAddress,
                     let found = memchr(base, CInt(forbidden), rest.count)
                 {

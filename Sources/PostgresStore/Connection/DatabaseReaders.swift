@@ -8,7 +8,7 @@ internal import Synchronization
 final class DatabaseReaders: Sendable {
     private static let count = 3
     /// How many reads may wait for a connection.
-    private static let lineLength = 1000
+    private static let queueLength = 1000
     /// How long the database is not looked for once it was away.
     private static let interval = Duration.seconds(1)
 
@@ -53,8 +53,8 @@ final class DatabaseReaders: Sendable {
         mayRepeat: @escaping @Sendable () -> Bool = { true },
         _ body: @escaping @Sendable (Connection) throws -> Value
     ) async throws(StoreError) -> Value {
-        let line = waitingCount.wrappingAdd(1, ordering: .relaxed).newValue
-        guard line <= Self.lineLength else {
+        let waiting = waitingCount.wrappingAdd(1, ordering: .relaxed).newValue
+        guard waiting <= Self.queueLength else {
             waitingCount.wrappingSubtract(1, ordering: .relaxed)
             throw .away("Too many reads wait for the database.")
         }

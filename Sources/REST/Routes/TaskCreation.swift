@@ -76,9 +76,7 @@ extension Service {
             view = try await gateway.tasks.wait(for: view.record.id, of: call.tenant, within: wait)
         }
         headers.add("Location", "/v1/tasks/\(view.record.id)")
-        return .json(201, headers: headers, capacity: 2048) {
-            write(view, to: &$0, only: fields)
-        }
+        return answer(view, fields, status: 201, headers: headers)
     }
 
     private func createMany(
@@ -181,8 +179,8 @@ extension Service {
                 }
             }
         }
-        let size = fields == nil ? 2048 : 256
-        return await .lists(list, headers: headers, capacity: size * results.count)
+        return await .lists(
+            list, headers: headers, capacity: FieldSelection.capacity(fields) * results.count)
     }
 
     /// A task that an earlier request has created.

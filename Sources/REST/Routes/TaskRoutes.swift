@@ -25,7 +25,7 @@ extension Service {
         query.order = order
         query.after = after
         let list = try await gateway.tasks.list(query)
-        let capacity = 2048 * list.views.count + 64
+        let capacity = FieldSelection.capacity(fields) * list.views.count + 64
         let writeCursor = { (json: inout JSONWriter) in
             json.member("nextCursor", list.next?.description)
             guard !list.damaged.isEmpty else { return }
@@ -54,30 +54,28 @@ extension Service {
     func showTaskInMemory(_ call: Call) throws -> Response? {
         guard call.request.header("prefer") == nil else { return nil }
         let id = try call.task()
-        if let fields = try FieldSelection(call) {
-            return gateway.tasks.inMemory(id, of: call.tenant).map { answer($0, only: fields) }
-        }
-        if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.tasks.forgetting) {
+        let fields = try FieldSelection(call)
+        if fields == nil,
+            let bytes = rendered.bytes(of: id, for: call.tenant, gateway.tasks.forgetting)
+        {
             return Service.answer(bytes)
         }
-        return gateway.tasks.inMemory(id, of: call.tenant).map(answer)
+        return gateway.tasks.viewInMemory(id, of: call.tenant).map { poll($0, fields) }
     }
 
     func showTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         let fields = try FieldSelection(call)
         guard let wait = call.wait else {
-            let view = try await gateway.tasks.read(id, of: call.tenant)
-            return fields.map { answer(view, only: $0) } ?? answer(view)
+            return poll(try await gateway.tasks.read(id, of: call.tenant), fields)
         }
         let view = try await gateway.tasks.wait(for: id, of: call.tenant, within: wait)
-        return .json(headers: call.applied(wait), capacity: 2048) {
-            write(view, to: &$0, only: fields)
-        }
+        return answer(view, fields, headers: call.applied(wait))
     }
 
     func changeTask(_ call: Call) async throws -> Response {
         let id = try call.task()
+        let fields = try FieldSelection(call)
         let change = try await call.json { reader throws(JSONError) in
             var change = TaskChange()
             try reader.object { reader, name throws(JSONError) in
@@ -100,8 +98,7 @@ extension Service {
         }
         // Also of a change that is refused: on a full disk it may come to be later.
         defer { rendered.drop(id) }
-        let view = try await gateway.tasks.change(id, of: call.tenant, change)
-        return .json(capacity: 2048) { write(view, to: &$0) }
+        return answer(try await gateway.tasks.change(id, of: call.tenant, change), fields)
     }
 
     func deleteTask(_ call: Call) async throws -> Response {
@@ -110,13 +107,13 @@ extension Service {
     }
 
     func resumeTask(_ call: Call) async throws -> Response {
-        let view = try await gateway.tasks.resume(call.task(), of: call.tenant)
-        return .json(capacity: 2048) { write(view, to: &$0) }
+        let fields = try FieldSelection(call)
+        return answer(try await gateway.tasks.resume(call.task(), of: call.tenant), fields)
     }
 
     func suspendTask(_ call: Call) async throws -> Response {
-        let view = try await gateway.tasks.suspend(call.task(), of: call.tenant)
-        return .json(capacity: 2048) { write(view, to: &$0) }
+        let fields = try FieldSelection(call)
+        return answer(try await gateway.tasks.suspend(call.task(), of: call.tenant), fields)
     }
 
     /// S-33, S-34, S-55.
@@ -133,16 +130,15 @@ extension Service {
     private func cancel(
         _ id: TaskID, _ order: CancelOrder, _ call: Call
     ) async throws -> Response {
+        let fields = try FieldSelection(call)
         let reason = order.isOperators ? BackgroundCancellation.userForced : nil
         guard order.producesResumeData else {
-            let view = try await gateway.tasks.cancel(id, of: call.tenant, because: reason)
-            return .json(capacity: 2048) { write(view, to: &$0) }
+            return answer(
+                try await gateway.tasks.cancel(id, of: call.tenant, because: reason), fields)
         }
         let view = try await gateway.tasks.cancelProducingResumeData(
             id, of: call.tenant, because: reason)
-        return .json(capacity: 2048) { json in
-            write(view, to: &json) { json in json.member("resumeData", view.record.resumeData) }
-        }
+        return answer(view, fields) { json in json.member("resumeData", view.record.resumeData) }
     }
 
     private struct CancelOrder: Sendable {
@@ -187,20 +183,26 @@ extension Service {
 
     /// The task as it is polled. What has completed is rendered once: only its description and
     /// its metadata can change.
-    private func answer(_ view: TaskView) -> Response {
-        var json = JSONWriter(capacity: 2048)
-        write(view, to: &json)
+    private func poll(_ view: TaskView, _ fields: FieldSelection?) -> Response {
+        var json = JSONWriter(capacity: FieldSelection.capacity(fields))
+        write(view, to: &json, only: fields)
         let bytes = json.finish()
-        if view.record.state == .completed, gateway.tasks.isSettled(view.record.id) {
+        if fields == nil, view.record.state == .completed,
+            gateway.tasks.isSettled(view.record.id)
+        {
             rendered.keep(bytes, of: view.record)
         }
         return Service.answer(bytes)
     }
 
-    private func answer(_ view: TaskView, only fields: FieldSelection) -> Response {
-        var json = JSONWriter(capacity: 512)
-        write(view, to: &json, only: fields)
-        return Service.answer(json.finish())
+    /// The task as it is now.
+    func answer(
+        _ view: TaskView, _ fields: FieldSelection?, status: Int = 200,
+        headers: HeaderFields = [:], and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) -> Response {
+        .json(status, headers: headers, capacity: FieldSelection.capacity(fields)) { json in
+            write(view, to: &json, only: fields, and: writeMore)
+        }
     }
 
     private static func answer(_ json: [UInt8]) -> Response {

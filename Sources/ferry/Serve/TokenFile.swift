@@ -35,7 +35,7 @@ struct TokenFile {
     /// Whole or not at all, durable, for the owner only.
     private func write(_ text: String) throws(Refusal) {
         do throws(FileError) {
-            try WholeFile(path).write(Array(text.utf8))
+            try WholeFile(path, draft: path + ".new").write(Array(text.utf8))
         } catch {
             throw Refusal(description: "\(path) cannot be written: \(error.words)", code: 73)
         }

@@ -156,6 +156,13 @@ struct TaskSearchTests {
             #expect(try await client.get(path).json == ["state": "completed"])
             #expect(try await client.task(id)["id"] == .string(id))
         }
+        let change: TestJSON = ["description": "few"]
+        let changed = try await client.patch(path + ",description", change)
+        #expect(changed.json == ["description": "few", "state": "completed"])
+        for action in ["suspend", "resume", "cancel"] {
+            let answer = try await client.post("/v1/tasks/\(id)/\(action)?fields=id")
+            #expect(try answer.json(200, of: action) == ["id": .string(id)])
+        }
         let again = try await client.post("/v1/tasks/\(id)/retry?fields=retryOf")
         #expect(try again.json(201, of: "a task made again") == ["retryOf": .string(id)])
         // Before anything is created.

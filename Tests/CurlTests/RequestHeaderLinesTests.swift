@@ -5,9 +5,9 @@ import Testing
 @testable import Curl
 
 /// A request's header as libcurl reads it.
-@Suite struct HeaderLinesTests {
+@Suite struct RequestHeaderLinesTests {
     private static func lines(_ headers: HeaderList) -> [String] {
-        let header = HeaderLines(headers)
+        let header = RequestHeaderLines(headers)
         var lines: [String] = []
         var next = header.first
         while let node = next?.pointee {
@@ -28,7 +28,7 @@ import Testing
 
     @Test func `bytes of cookies go back as they came, and of no other field (RFC 6265bis 5.6)`() {
         let text = OpaqueBytes.text([0x61, 0xff, 0x62])
-        let header = HeaderLines(["COOKIE": text, "X-Cookie": text])
+        let header = RequestHeaderLines(["COOKIE": text, "X-Cookie": text])
         let cookie = header.first.map {
             Array(UnsafeBufferPointer(start: $0.pointee.data, count: 12))
         }

@@ -7,7 +7,7 @@ internal import Semantics
 /// libcurl only reads the list, so all nodes lie in one block, and so does the text: a list that
 /// `curl_slist_append` makes takes two blocks for each line.
 /// <https://curl.se/libcurl/c/CURLOPT_HTTPHEADER.html>
-struct HeaderLines: ~Copyable {
+struct RequestHeaderLines: ~Copyable {
     private let nodes: UnsafeMutableBufferPointer<curl_slist>
     private let text: UnsafeMutableBufferPointer<CChar>
 
