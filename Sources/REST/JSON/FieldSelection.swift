@@ -18,13 +18,16 @@ struct FieldSelection {
         guard let text = call.request.queryValue("fields") else { return nil }
         var wanted: Set<TaskMember> = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+            guard !name.isEmpty else {
+                throw Call.invalid("fields", "must be names with commas between them")
+            }
             guard let member = TaskMember(rawValue: name) else {
                 let near = NearestName.of(
                     String(name.prefix(64)), in: TaskMember.all.map(\.rawValue))
                 throw Call.invalid(
                     "fields",
                     "names \(name.prefix(64)), which no task has"
-                        + (near.map { "; did you mean \($0)?" } ?? ""))
+                        + (near.map { " (did you mean \($0)?)" } ?? ""))
             }
             wanted.insert(member)
         }
