@@ -40,9 +40,8 @@ struct LostNodeTests {
     @Test func `a request that nobody has got is sent to the next node`() async throws {
         try await TwoNodes.run { nodes in
             let address = "http://\(nodes.second.endpoint)"
-            let node = try await ScriptedNode(.reset)
-            await node.stop()
-            try await nodes.replaceSecond(by: node)
+            let port = try Endpoint.freePort()
+            try await nodes.book.join(2, at: "http://127.0.0.1:\(port)")
             await Self.onLook(nodes.book) { try? $0.join(2, at: address) }
             _ = try await nodes.away.createSession()
             #expect(await nodes.book.looks == 1)

@@ -64,9 +64,6 @@ final class ScriptedNode {
 
     func dropConnections() { for connection in server.connections.values { connection.close() } }
 
-    /// Nobody answers at its address any more.
-    func stop() async { await server.drain(within: .zero) }
-
     func waitForRequests(_ count: Int) async throws {
         try await eventually("\(count) requests") { requests.count >= count }
     }
