@@ -16,6 +16,17 @@ final class SharedDisk: Sendable {
         var version = 0
         /// Those that were ever given.
         var numbers: Set<Int64> = []
+
+        /// Gives everybody's tenants to somebody who lives.
+        mutating func assign() {
+            for (tenant, owner) in view.owners where view.nodes[owner] == nil {
+                let living = view.nodes.values.filter { !$0.isDraining }.map(\.id)
+                view.owners[tenant] = living.min { left, right in
+                    view.tenants(of: left).count < view.tenants(of: right).count
+                }
+                handedOver.remove(tenant)
+            }
+        }
     }
 
     let disk = MemoryStore()
@@ -75,10 +86,13 @@ final class SharedDisk: Sendable {
         }
     }
 
-    /// A node that lives is taken for lost.
+    /// A node that lives is taken for lost: others get its tenants before it joins them again.
     func lose(_ node: NodeOnDisk) {
         node.becomeLost()
-        change { $0.view.nodes[node.node] = nil }
+        change { state in
+            state.view.nodes[node.node] = nil
+            state.assign()
+        }
     }
 
     /// The number of one more node, behind all others.
@@ -112,14 +126,7 @@ final class SharedDisk: Sendable {
     /// As the nodes stand, with everybody's tenants given to somebody who lives.
     fileprivate func assigned() -> NodeView {
         state.withLock { state in
-            for (tenant, owner) in state.view.owners where state.view.nodes[owner] == nil {
-                let living = state.view.nodes.values.filter { !$0.isDraining }.map(\.id)
-                let next = living.min { left, right in
-                    state.view.tenants(of: left).count < state.view.tenants(of: right).count
-                }
-                state.view.owners[tenant] = next
-                state.handedOver.remove(tenant)
-            }
+            state.assign()
             return state.view
         }
     }
