@@ -71,7 +71,8 @@ struct IncomingResponse {
     /// libcurl 7.88 takes the end of a connection of HTTP/2 for the end of a stream that was reset
     /// just before, and drops what came with a reset without an error. So the last frame has told
     /// the end where neither can be: the connection is still open, and no body was sent that a
-    /// server resets the stream for (RFC 9113 §8.1).
+    /// server resets the stream for (RFC 9113 §8.1). A server that resets a stream in the middle,
+    /// without an error, and leaves the connection open cannot be told from one that has ended it.
     @LoopActor
     private func isStreamEndKnown(_ request: AttemptRequest, _ easy: EasyHandle?) -> Bool {
         request.body == nil && RequestHeader.impliedBody(request.method) == nil

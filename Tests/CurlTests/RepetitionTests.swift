@@ -180,7 +180,11 @@ final class FrameOrigin: Sendable {
                     frame(HEADERS, END_HEADERS, stream, STATUS_200)
                     + frame(DATA, 0, stream, b"half"))
                 time.sleep(0.1)  # so that they may come one after the other
+                # The reset and the end of the connection come in one segment: libcurl takes a
+                # reset without an error for the end, and only the connection's end tells of it.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
                 connection.sendall(frame(RESET, 0, stream, struct.pack("!I", code)))
+                connection.shutdown(socket.SHUT_WR)
 
         def serve(plain, number):
             try:
