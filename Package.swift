@@ -134,6 +134,7 @@ let package = Package(
             name: "CAssets", exclude: ["page"],
             cSettings: commit.isEmpty ? [] : [.define("FERRY_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "CEmptyICU"),
+        .target(name: "CHeap"),
         library(
             "REST",
             [
@@ -147,7 +148,7 @@ let package = Package(
                 "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore",
                 "PostgresStore", "Records", "S3ContentStore", "Sealing", "Client", "Files", "Loop",
                 "TLS", "Diagnostics", "CAssets",
-                "CEmptyICU", argumentParser,
+                "CEmptyICU", "CHeap", argumentParser,
             ],
             swiftSettings: strict + small,
             // Instead of the C library's heap: a small task costs an eighth less.

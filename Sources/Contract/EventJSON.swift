@@ -1,4 +1,4 @@
-internal import JSON
+package import JSON
 package import Semantics
 
 extension Event {
@@ -11,8 +11,13 @@ extension Event {
     /// - Returns: UTF-8 without a line break.
     package func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 1024)
-        json.object { writeMembers(sharedSession: sharedSession, bytes, to: &$0) }
+        write(to: &json, sharedSession: sharedSession, bytes: bytes)
         return json.finish()
+    }
+
+    /// Writes the same.
+    package func write(to json: inout JSONWriter, sharedSession: Bool, bytes: [UInt8]? = nil) {
+        json.object { writeMembers(sharedSession: sharedSession, bytes, to: &$0) }
     }
 
     /// What a webhook's receiver is told of the event (`WebhookMessage` of openapi.yaml).

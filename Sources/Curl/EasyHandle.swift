@@ -100,9 +100,11 @@ final class EasyHandle {
     }
 
     /// Takes the URL to fetch; libcurl uses this very handle, which this object then owns.
-    func set(url: OpaquePointer) throws(CurlFailure) {
+    /// Without the text of it, which libcurl only tells again, it would put the parts together.
+    func set(url: OpaquePointer, text: String) throws(CurlFailure) {
         self.url = url
         try check(ccurl_set_pointer(raw, CURLOPT_CURLU, UnsafeMutableRawPointer(url)))
+        try set(CURLOPT_URL, text)
     }
 
     /// Takes the request's header, which this object then owns.

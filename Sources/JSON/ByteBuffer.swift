@@ -16,6 +16,14 @@ struct ByteBuffer: ~Copyable {
     /// A copy of the bytes.
     var bytes: [UInt8] { Array(UnsafeBufferPointer(start: start, count: count)) }
 
+    /// Lends the bytes.
+    func lend(_ body: (UnsafeRawBufferPointer) -> Void) {
+        body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// Forgets the bytes, and keeps the room for others.
+    mutating func clear() { count = 0 }
+
     /// The bytes as text; they must be UTF-8.
     var text: String {
         String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

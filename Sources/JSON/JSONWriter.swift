@@ -39,6 +39,15 @@ public struct JSONWriter: ~Copyable {
         return output.bytes
     }
 
+    /// Lends the written bytes; one whole value must have been written. The writer is as new then,
+    /// and keeps its room: for many values that are copied elsewhere.
+    public mutating func lend(_ body: (UnsafeRawBufferPointer) -> Void) {
+        precondition(place == .end, "a JSON value was begun and not ended")
+        output.lend(body)
+        output.clear()
+        place = .root
+    }
+
     // MARK: Places
 
     /// Writes the comma that a value may need, and answers the place after that value.

@@ -1,6 +1,7 @@
 internal import Contract
 internal import Engine
 internal import HTTP
+internal import JSON
 internal import Loop
 internal import Semantics
 
@@ -60,6 +61,8 @@ private final class EventChannel: EventListener {
     /// The session of the newest event, and whether it is shown as `shared` (S-4): mostly many
     /// events of one session follow each other.
     private var newestSession: (id: SessionID?, isShared: Bool) = (nil, false)
+    /// What all channels write with, one event after the other.
+    private static var json = JSONWriter(capacity: 4096)
 
     init(_ stream: EventStreamKey, _ gateway: Gateway) {
         self.stream = stream
@@ -72,15 +75,17 @@ private final class EventChannel: EventListener {
         if event.session != newestSession.id {
             newestSession = (event.session, gateway.sessions.isShared(event.session))
         }
-        let data = event.data(sharedSession: newestSession.isShared)
-        if event.body.isProgress {
-            log.append(
-                position: nil, name: event.body.name, data: data,
-                progressKey: EventChannel.progressKey(of: event))
-        } else {
-            log.append(
-                idPrefix: identifierPrefix, position: stream.position(of: event),
-                name: event.body.name, data: data)
+        event.write(to: &EventChannel.json, sharedSession: newestSession.isShared)
+        EventChannel.json.lend { data in
+            if event.body.isProgress {
+                log.append(
+                    position: nil, name: event.body.name, data: data,
+                    progressKey: EventChannel.progressKey(of: event))
+            } else {
+                log.append(
+                    idPrefix: identifierPrefix, position: stream.position(of: event),
+                    name: event.body.name, data: data)
+            }
         }
         if stream.ends(with: event) {
             log.finish()

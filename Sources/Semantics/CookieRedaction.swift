@@ -33,7 +33,7 @@ extension ResponseRecord {
     }
 
     fileprivate var setsCookies: Bool {
-        HeaderField.cookieSetters.contains(where: headers.contains)
+        headers.fields.indices.contains { headers.fields[$0].setsCookie }
     }
 }
 
@@ -66,9 +66,7 @@ extension HeaderList {
 }
 
 extension HeaderField {
-    fileprivate static let cookieSetters = ["Set-Cookie", "Set-Cookie2"]
-
     fileprivate var setsCookie: Bool {
-        HeaderField.cookieSetters.contains(where: name.equalsIgnoringCase)
+        name.equalsIgnoringCase("Set-Cookie") || name.equalsIgnoringCase("Set-Cookie2")
     }
 }

@@ -23,13 +23,17 @@ final class EventFeed: EventHistory {
         let data = Array("{\"n\":\(position)\(String(repeating: " ", count: padding))}".utf8)
         let event = EncodedEvent(position: position, id: "1.\(position)", name: name, data: data)
         saved.append(event)
-        log.append(idPrefix: "1.", position: position, name: name, data: data)
+        data.withUnsafeBytes {
+            log.append(idPrefix: "1.", position: position, name: name, data: $0)
+        }
     }
 
     /// Publishes progress of a key.
     func progress(_ value: Int, key: Int64 = 1, padding: Int = 0) {
         let data = Array("{\"v\":\(value)\(String(repeating: " ", count: padding))}".utf8)
-        log.append(position: nil, name: "progress", data: data, progressKey: key)
+        data.withUnsafeBytes {
+            log.append(position: nil, name: "progress", data: $0, progressKey: key)
+        }
     }
 
     /// Publishes 1 KiB for each of `numbers`, a few in each turn of the loop.

@@ -8,7 +8,7 @@ extension EasyHandle {
     func setDestination(
         _ url: consuming ParsedURL, _ request: AttemptRequest, address: IPAddress?
     ) throws(CurlFailure) {
-        try set(url: url.release())
+        try set(url: url.release(), text: request.url.string)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_FOLLOWLOCATION, 0)

@@ -10,6 +10,8 @@ struct GatheredBatch {
     private(set) var batch = StoreBatch()
     private var tasks: [TaskID: Place] = [:]
     private var sessions: [SessionID: Int] = [:]
+    /// The place of the session that was merged last.
+    private var newestSession: Int?
     private var files: [FileID: Int] = [:]
     private var decisions: [DecisionID: Int] = [:]
     private var creations: [CreationKey: Int] = [:]
@@ -47,6 +49,7 @@ struct GatheredBatch {
         for (index, task) in batch.createdTasks.enumerated() { tasks[task.id] = .created(index) }
         for (index, task) in batch.changedTasks.enumerated() { tasks[task.id] = .changed(index) }
         sessions = GatheredBatch.places(of: batch.sessions, by: \.id)
+        newestSession = nil
         files = GatheredBatch.places(of: batch.files, by: \.id)
         decisions = GatheredBatch.places(of: batch.decisions, by: \.id)
         creations = [:]
@@ -140,9 +143,14 @@ struct GatheredBatch {
     }
 
     private mutating func merge(_ session: SessionRecord) {
-        if let index = sessions[session.id] {
+        // Mostly many changes of one session follow each other.
+        if let index = newestSession, batch.sessions[index].id == session.id {
             batch.sessions[index] = session
+        } else if let index = sessions[session.id] {
+            batch.sessions[index] = session
+            newestSession = index
         } else {
+            newestSession = batch.sessions.count
             sessions[session.id] = batch.sessions.count
             batch.sessions.append(session)
         }

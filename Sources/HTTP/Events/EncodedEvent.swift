@@ -26,23 +26,25 @@ public struct EncodedEvent: Sendable, Equatable {
     public static func format(
         id: String?, name: String, data: [UInt8], onto output: inout [UInt8]
     ) {
-        format(idPrefix: id, position: nil, name: name, data: data, onto: &output)
+        data.withUnsafeBytes {
+            format(idPrefix: id, position: nil, name: name, data: $0, onto: &output)
+        }
     }
 
     /// The same, of an event whose id is a prefix with its position behind it: the two are not put
     /// together first. Without a prefix it has no id.
     static func format(
-        idPrefix: String?, position: Int64?, name: String, data: [UInt8],
+        idPrefix: String?, position: Int64?, name: String, data: UnsafeRawBufferPointer,
         onto output: inout [UInt8]
     ) {
         let capacity = 64 + (idPrefix?.utf8.count ?? 0) + name.utf8.count
         // Put together here: an array makes sure of its room at every append.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { room in
+        withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { room in
             var head = FieldWriter(room: room)
             if let idPrefix {
                 head.write("id: ")
                 head.write(value: idPrefix)
-                if let position { head.write(value: String(position)) }
+                if let position { head.write(decimal: position) }
                 head.write("\n")
             }
             head.write("event: ")
@@ -52,20 +54,24 @@ public struct EncodedEvent: Sendable, Equatable {
         }
         let start = output.count
         output.append(contentsOf: data)
-        output.withUnsafeMutableBytes { bytes in
-            let written = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
-            for forbidden: UInt8 in [0, Octets.lineFeed, Octets.carriageReturn] {
-                var rest = written
-                while let base = rest.baseAddress,
-                    let found = memchr(base, CInt(forbidden), rest.count)
-                {
-                    found.storeBytes(of: Octets.space, as: UInt8.self)
-                    rest = UnsafeMutableRawBufferPointer(rebasing: rest[(found - base)...])
-                }
-            }
+        output.withUnsafeMutableBytes {
+            keepInField(UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
         }
         output.append(Octets.lineFeed)
         output.append(Octets.lineFeed)
+    }
+
+    /// Puts a space where a byte would end the field.
+    private static func keepInField(_ value: UnsafeMutableRawBufferPointer) {
+        for forbidden: UInt8 in [0, Octets.lineFeed, Octets.carriageReturn] {
+            var rest = value
+            while let base = rest.baseAddress,
+                let found = memchr(base, CInt(forbidden), rest.count)
+            {
+                found.storeBytes(of: Octets.space, as: UInt8.self)
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[(found - base)...])
+            }
+        }
     }
 
     func format(onto output: inout [UInt8]) {
@@ -74,30 +80,37 @@ public struct EncodedEvent: Sendable, Equatable {
 
     /// Writes fields into a buffer that has room for them.
     private struct FieldWriter {
-        let room: UnsafeMutableBufferPointer<UInt8>
+        let room: UnsafeMutableRawBufferPointer
         var count = 0
 
-        var written: UnsafeMutableBufferPointer<UInt8>.SubSequence { room[..<count] }
+        var written: Slice<UnsafeMutableRawBufferPointer> { room[..<count] }
 
         mutating func write(_ text: StaticString) {
-            for index in 0..<text.utf8CodeUnitCount { put(text.utf8Start[index]) }
+            put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
         }
 
         /// A value, with a space where what would end its field stands.
         mutating func write(value: String) {
+            let start = count
             var value = value
-            value.withUTF8 { bytes in
-                for byte in bytes {
-                    let endsField =
-                        byte == 0 || byte == Octets.lineFeed || byte == Octets.carriageReturn
-                    put(endsField ? Octets.space : byte)
-                }
-            }
+            value.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+            keepInField(UnsafeMutableRawBufferPointer(rebasing: room[start..<count]))
         }
 
-        private mutating func put(_ byte: UInt8) {
-            room[count] = byte
-            count += 1
+        mutating func write(decimal number: Int64) {
+            // From behind: what is behind them is not needed yet.
+            var (rest, start) = (number.magnitude, room.count)
+            repeat {
+                start -= 1
+                room[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+                rest /= 10
+            } while rest > 0
+            put(UnsafeRawBufferPointer(rebasing: room[start...]))
+        }
+
+        private mutating func put(_ bytes: UnsafeRawBufferPointer) {
+            UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: bytes)
+            count += bytes.count
         }
     }
 }

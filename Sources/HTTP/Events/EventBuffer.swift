@@ -53,7 +53,8 @@ struct EventBuffer {
 
     /// Adds an event; see `EventLog.append`.
     mutating func append(
-        idPrefix: String, position: Int64?, name: String, data: [UInt8], progressKey: Int64?
+        idPrefix: String, position: Int64?, name: String, data: UnsafeRawBufferPointer,
+        progressKey: Int64?
     ) {
         let start = end
         EncodedEvent.format(

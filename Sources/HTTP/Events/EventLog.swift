@@ -77,7 +77,7 @@ public final class EventLog {
     ///   - progressKey: Whose progress it is; newer progress of the same key supersedes it.
     /// - Precondition: Positions grow strictly, and the log is not finished.
     public func append(
-        idPrefix: String = "", position: Int64?, name: String, data: [UInt8],
+        idPrefix: String = "", position: Int64?, name: String, data: UnsafeRawBufferPointer,
         progressKey: Int64? = nil
     ) {
         precondition(!isFinished, "an event after the last one")

