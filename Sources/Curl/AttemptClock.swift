@@ -9,7 +9,7 @@ internal import Semantics
 /// libcurl counts bytes, and adds up times, over all requests of a transfer. So the state is noted
 /// when a request goes out, and of what follows the first one only instants of our own are told.
 @LoopActor
-struct AttemptClock {
+struct AttemptClock: ~Copyable {
     private let start: Int64
     /// From where libcurl counts.
     private var transferStart: Int64

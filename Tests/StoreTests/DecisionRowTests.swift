@@ -65,7 +65,7 @@ import Testing
             }
             let answered = try logLength(folder)
             // The row's first page, the index of those that wait, and that of a tenant's by state.
-            #expect(answered > asked && answered - asked <= 2 * 3 * (4096 + 24))
+            #expect(answered > asked && answered - asked <= 2 * 3 * (8192 + 24))
         }
     }
 

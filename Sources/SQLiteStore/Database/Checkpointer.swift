@@ -13,11 +13,11 @@ internal import Synchronization
 /// bounded under any load, and with it the time of the next start.
 /// <https://www.sqlite.org/wal.html>
 final class Checkpointer: Sendable {
-    /// How many pages of 4 KiB go to the log before it is copied. Half or twice of it makes no
+    /// How many pages of 8 KiB go to the log before it is copied. Half or twice of it makes no
     /// difference (measured).
-    static let pageThreshold = 2048
+    static let pageThreshold = 1024
     /// How many pages the log may have before readers are waited for.
-    private static let longLog: Int32 = 4 * 2048
+    private static let longLog: Int32 = 4 * 1024
     /// For so long at most; every read of this store is shorter.
     private static let patience: Int32 = 2000
 

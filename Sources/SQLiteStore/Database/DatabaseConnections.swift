@@ -41,6 +41,8 @@ final class DatabaseConnections: Sendable {
         configuration.prepareDatabase { database in
             // Of a new database only: an old one changes when it is written anew.
             if !database.configuration.readonly {
+                // The log takes a page by two calls of the kernel, and many tasks are in a commit.
+                try database.execute(sql: "PRAGMA page_size = 8192")
                 try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
             }
             try database.execute(sql: "PRAGMA mmap_size = 0")

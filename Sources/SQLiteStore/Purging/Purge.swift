@@ -10,9 +10,9 @@ struct Purge {
     /// The same for stored responses of emptied caches, which have contents.
     private static let remainsStepSize = 250
     /// Free pages that stay in the database's file: what is written next takes them.
-    private static let sparePages: Int64 = 2048
+    private static let sparePages: Int64 = 1024
     /// Pages that one transaction gives back: it copies as many from the file's end.
-    private static let vacuumStepSize: Int64 = 500
+    private static let vacuumStepSize: Int64 = 250
 
     private let connections: DatabaseConnections
     private let sealer: any Sealer

@@ -11,10 +11,14 @@ struct TaskWriter {
     private let state: PreparedStatement
     private let update: PreparedStatement
     private let putStatus: PreparedStatement
+    private let isBackground: PreparedStatement
     private let dropStatus: PreparedStatement
     private let metadata: MetadataTable
     private var parts = RecordParts()
     private var counts = TaskCounts()
+    /// The session of the newest task, and whether it is a background one: mostly many tasks of one
+    /// session follow each other.
+    private var newestSession: (id: SessionID, isBackground: Bool)?
 
     init(_ database: Database, sealer: any Sealer) throws {
         self.sealer = sealer
@@ -36,13 +40,14 @@ struct TaskWriter {
             """
             INSERT INTO task_status (task, completedAt, lastEvent, status, secret, keptSince,
                 isBackground, hasError)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6,
-                coalesce((SELECT type = 'background' FROM session WHERE id = ?7), 0), ?8)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             ON CONFLICT DO UPDATE SET completedAt = excluded.completedAt,
                 lastEvent = excluded.lastEvent, status = excluded.status,
                 secret = excluded.secret, keptSince = excluded.keptSince,
                 hasError = excluded.hasError
             """)
+        isBackground = try PreparedStatement(
+            database, "SELECT type = 'background' FROM session WHERE id = ?1")
         dropStatus = try PreparedStatement(database, "DELETE FROM task_status WHERE task = ?1")
         metadata = try MetadataTable(database)
     }
@@ -109,11 +114,18 @@ struct TaskWriter {
         putStatus.bind(1, task.id.rawValue)
         putStatus.bind(2, task.completedAt?.milliseconds)
         putStatus.bind(6, task.keptSince?.milliseconds)
-        putStatus.bind(7, task.session.rawValue)
+        putStatus.bind(7, try isBackground(task.session))
         putStatus.bind(8, task.error != nil)
         putStatus.bind(3, events.last == 0 ? nil : events.last)
         let secret = try sealer.sealIfPresent(
             parts.secret, for: .status(of: task.id, tenant: task.tenant))
         try putStatus.run(4, parts.clear.bytes, 5, secret)
+    }
+    private mutating func isBackground(_ session: SessionID) throws -> Bool {
+        if let newestSession, newestSession.id == session { return newestSession.isBackground }
+        isBackground.bind(1, session.rawValue)
+        let answer = try isBackground.first { $0.int64(0) == 1 } ?? false
+        newestSession = (session, answer)
+        return answer
     }
 }
