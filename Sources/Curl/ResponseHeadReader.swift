@@ -162,10 +162,11 @@ struct ResponseHeadReader {
 
     /// UTF-8 where the bytes are that, else ISO 8859-1 (RFC 9110 §5.5 leaves it open).
     private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-        // A rebased buffer is copied at once; of a slice the standard library goes byte by byte.
-        if bytes.allSatisfy({ $0 < 0x80 }) {
-            return String(decoding: UnsafeRawBufferPointer(rebasing: bytes), as: UTF8.self)
-        }
+        // A rebased buffer is looked at and copied at once, a slice byte by byte.
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
+        var bits: UInt8 = 0
+        for byte in bytes { bits |= byte }
+        if bits < 0x80 { return String(decoding: bytes, as: UTF8.self) }
         return String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }

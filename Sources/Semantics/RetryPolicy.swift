@@ -88,7 +88,12 @@ extension RetryPolicy {
     }
 
     /// Whether a request of this method does the same twice as once (RFC 9110 §9.2.2).
-    public static func isIdempotent(_ method: String) -> Bool { idempotentMethods.contains(method) }
+    public static func isIdempotent(_ method: String) -> Bool {
+        switch method {
+        case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE": true
+        default: false
+        }
+    }
 
     /// Whether a response of this status is a failure to the policy.
     public func retries(status: Int) -> Bool { statuses.contains(status) }
@@ -132,10 +137,6 @@ extension RetryPolicy {
         let asked = respectsRetryAfter ? retryAfter ?? .zero : .zero
         return max(half, asked) + half * jitter
     }
-
-    private static let idempotentMethods: Set<String> = [
-        "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE",
-    ]
 
     private static func isTransient(_ code: URLErrorCode) -> Bool {
         switch code {

@@ -82,7 +82,12 @@ enum RequestHeader {
     }
 
     static func hasNoBreak(_ text: String) -> Bool {
-        text.utf8.allSatisfy { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
+        let bytes = text.utf8Span.span
+        for index in bytes.indices
+        where bytes[index] == 0x0a || bytes[index] == 0x0d || bytes[index] == 0 {
+            return false
+        }
+        return true
     }
 }
 

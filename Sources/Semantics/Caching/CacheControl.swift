@@ -36,7 +36,12 @@ public struct CacheControl: Hashable, Sendable {
     /// The directives of all `Cache-Control` fields of a message; of none where it has no such
     /// field, and `no-store` for fields of more than 8 KiB.
     public init(of headers: HeaderList) {
-        let text = headers.values(of: "Cache-Control").joined(separator: ",")
+        let values = headers.values(of: "Cache-Control")
+        guard !values.isEmpty else {
+            directives = []
+            return
+        }
+        let text = values.joined(separator: ",")
         guard text.utf8.count <= FieldSyntax.byteLimit else {
             directives = [Directive(name: "no-store", argument: nil, isMalformed: false)]
             return
