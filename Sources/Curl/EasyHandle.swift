@@ -100,7 +100,7 @@ final class EasyHandle {
     }
 
     /// Takes the URL to fetch; libcurl uses this very handle, which this object then owns.
-    /// Without the text of it, which libcurl only tells again, it would put the parts together.
+    /// Its text libcurl only reports back; without it libcurl would compose one from the parts.
     func set(url: OpaquePointer, text: String) throws(CurlFailure) {
         self.url = url
         try check(ccurl_set_pointer(raw, CURLOPT_CURLU, UnsafeMutableRawPointer(url)))

@@ -54,7 +54,8 @@ extension Identifier {
         self.init(rawValue: number)
     }
 
-    /// What dictionaries go by, which a hasher would take twice as long for: the number's own.
+    /// Dictionaries go by this: the number's own, since by way of a `Hasher` it would take twice as
+    /// long.
     public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
 
     /// Whether the left identifier was given before the right one.

@@ -98,7 +98,7 @@ public struct EncodedEvent: Sendable, Equatable {
         }
 
         mutating func write(decimal number: Int64) {
-            // From behind: what is behind them is not needed yet.
+            // Made from the last digit on at the end of the room, which is free, and then moved.
             var (rest, start) = (number.magnitude, room.count)
             repeat {
                 start -= 1

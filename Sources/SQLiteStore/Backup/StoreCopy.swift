@@ -13,7 +13,7 @@ public final class StoreCopy {
     /// - Throws: `failed`, also where another version of Ferry has made the tables; `damaged`.
     public init(reading path: String) throws(StoreError) {
         do {
-            var configuration = Configuration()
+            var configuration = Configuration.store
             configuration.readonly = true
             configuration.busyMode = .timeout(10)
             queue = try DatabaseQueue(path: path, configuration: configuration)

@@ -34,7 +34,7 @@ extension DurableStore {
         do {
             let lost = LogMark.check(database: path)
             if lost > 0 { report(.ofLog(lost)) }
-            var configuration = Configuration()
+            var configuration = Configuration.store
             configuration.readonly = true
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.read { database in

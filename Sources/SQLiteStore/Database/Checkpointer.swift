@@ -13,11 +13,9 @@ internal import Synchronization
 /// bounded under any load, and with it the time of the next start.
 /// <https://www.sqlite.org/wal.html>
 final class Checkpointer: Sendable {
-    /// How many pages of 8 KiB go to the log before it is copied. Half or twice of it makes no
+    /// How many bytes of pages go to the log before it is copied. Half or twice of it makes no
     /// difference (measured).
-    static let pageThreshold = 1024
-    /// How many pages the log may have before readers are waited for.
-    private static let longLog: Int32 = 4 * 1024
+    private static let byteThreshold = 8 << 20
     /// For so long at most; every read of this store is shorter.
     private static let patience: Int32 = 2000
 
@@ -25,12 +23,23 @@ final class Checkpointer: Sendable {
         var pages = 0
         /// How many pages the log may have before readers are waited for: more than `longLog` after
         /// one was waited for in vain, such as a backup.
-        var waitsFrom = Checkpointer.longLog
+        var waitsFrom: Int32
         var failure: StoreError?
     }
 
-    private let state = Mutex(State())
+    /// How many pages go to the log before it is copied.
+    private let pageThreshold: Int
+    /// How many pages the log may have before readers are waited for.
+    private let longLog: Int32
+    private let state: Mutex<State>
     private let log = Log("store.checkpoint")
+
+    /// For a database of pages of so many bytes.
+    init(pageSize: Int) {
+        pageThreshold = Self.byteThreshold / pageSize
+        longLog = Int32(4 * pageThreshold)
+        state = Mutex(State(waitsFrom: longLog))
+    }
 
     /// Why the log could not be copied: the disk has failed.
     var failure: StoreError? { state.withLock { $0.failure } }
@@ -40,7 +49,7 @@ final class Checkpointer: Sendable {
         let pages = Self.pagesWritten(by: writer)
         let isDue = state.withLock { state in
             state.pages += pages
-            guard state.pages >= Self.pageThreshold else { return false }
+            guard state.pages >= pageThreshold else { return false }
             state.pages = 0
             return true
         }
@@ -65,7 +74,7 @@ final class Checkpointer: Sendable {
                 connection, nil, SQLITE_CHECKPOINT_RESTART, nil, nil)
             sqlite3_busy_timeout(connection, 0)
             let isHeld = code & 0xFF == SQLITE_BUSY
-            state.withLock { $0.waitsFrom = isHeld ? 2 * length : Self.longLog }
+            state.withLock { $0.waitsFrom = isHeld ? 2 * length : longLog }
         }
         // A reader that holds an old page back for longer is left alone: the next copy takes the
         // rest.

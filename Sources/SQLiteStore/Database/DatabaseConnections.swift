@@ -10,7 +10,7 @@ final class DatabaseConnections: Sendable {
     private static let logByteLimit = 16 << 20
 
     let pool: DatabasePool
-    private let checkpointer = Checkpointer()
+    private let checkpointer: Checkpointer
     private let mark: LogMark?
     /// Set by the first failure of the disk: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
@@ -18,6 +18,7 @@ final class DatabaseConnections: Sendable {
     /// Opens the database, and makes it where it is missing. Blocks.
     init(path: String) throws {
         pool = try DatabasePool(path: path, configuration: Self.configuration)
+        checkpointer = Checkpointer(pageSize: try pool.read(Self.pageSize))
         mark = LogMark(database: path)
         try pool.writeWithoutTransaction { [mark] database in
             // GRDB has set NORMAL, which loses the last commits with the power.
@@ -29,19 +30,24 @@ final class DatabaseConnections: Sendable {
         }
     }
 
+    /// Bytes of a page: 8 KiB, or 4 KiB where an earlier version has made the database.
+    static func pageSize(of database: Database) throws -> Int {
+        try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 8192
+    }
+
     /// For how many milliseconds a transaction waits for another program that has locked the
     /// database, such as one that makes a copy of it.
     private static let lockPatience: Int32 = 5000
 
     private static var configuration: Configuration {
-        var configuration = Configuration()
+        var configuration = Configuration.store
         configuration.label = "ferry.store"
         configuration.foreignKeysEnabled = false
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { database in
-            // Of a new database only: an old one changes when it is written anew.
+            // Of a new database only. Each page costs two system calls in the log, and a commit
+            // has many tasks: larger pages are fewer.
             if !database.configuration.readonly {
-                // The log takes a page by two calls of the kernel, and many tasks are in a commit.
                 try database.execute(sql: "PRAGMA page_size = 8192")
                 try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
             }

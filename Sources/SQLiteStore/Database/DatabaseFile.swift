@@ -1,18 +1,12 @@
-internal import CSQLite
 internal import Engine
 internal import Glibc
 
 /// The database's file, before SQLite opens it.
 enum DatabaseFile {
-    /// Each allocation would take a lock of the whole process to count what nobody asks for. Where
-    /// SQLite is in use already, as in tests, it counts on.
-    private static let memoryIsNotCounted = csqlite_count_memory(0) == SQLITE_OK
-
     /// Makes the folder (0700) and the file (0600) where they are missing, and narrows wider modes.
     ///
     /// SQLite gives its log and its index the mode of the file.
     static func prepare(in folder: String) throws(StoreError) -> String {
-        _ = memoryIsNotCounted
         if mkdir(folder, 0o700) != 0, errno != EEXIST { throw failure("make", folder) }
         guard chmod(folder, 0o700) == 0 else { throw failure("set the mode of", folder) }
         let path = "\(folder)/\(DurableStore.fileName)"

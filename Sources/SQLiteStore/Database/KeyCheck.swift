@@ -31,7 +31,7 @@ enum KeyCheck {
     }
 
     private static func read(_ path: String, readonly: Bool) throws -> [UInt8]? {
-        var configuration = Configuration()
+        var configuration = Configuration.store
         configuration.readonly = readonly
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         let sealed = try queue.read { database -> [UInt8]? in

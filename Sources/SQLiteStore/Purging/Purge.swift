@@ -9,10 +9,10 @@ struct Purge {
     private static let stepSize = 500
     /// The same for stored responses of emptied caches, which have contents.
     private static let remainsStepSize = 250
-    /// Free pages that stay in the database's file: what is written next takes them.
-    private static let sparePages: Int64 = 1024
-    /// Pages that one transaction gives back: it copies as many from the file's end.
-    private static let vacuumStepSize: Int64 = 250
+    /// Bytes of free pages that stay in the database's file: what is written next takes them.
+    private static let spareByteCount = 8 << 20
+    /// Bytes of pages that one transaction gives back: it copies as many from the file's end.
+    private static let vacuumStepSize = 2 << 20
 
     private let connections: DatabaseConnections
     private let sealer: any Sealer
@@ -68,9 +68,11 @@ struct Purge {
         while true {
             let isDone = try await connections.writing { database in
                 let canShrink = try Int.fetchOne(database, sql: "PRAGMA auto_vacuum") == 2
-                let free = try Int64.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
-                guard canShrink, free > Self.sparePages else { return true }
-                let count = min(Self.vacuumStepSize, free - Self.sparePages)
+                let free = try Int.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+                let pageSize = try DatabaseConnections.pageSize(of: database)
+                let surplus = free - Self.spareByteCount / pageSize
+                guard canShrink, surplus > 0 else { return true }
+                let count = min(Self.vacuumStepSize / pageSize, surplus)
                 try database.execute(sql: "PRAGMA incremental_vacuum(\(count))")
                 return false
             }

@@ -85,7 +85,7 @@ extension DurableStore {
         in folder: String, _ body: (DatabaseQueue) throws -> Void
     ) throws(StoreError) {
         let path = try DatabaseFile.prepare(in: folder)
-        var configuration = Configuration()
+        var configuration = Configuration.store
         configuration.label = "ferry.store.alone"
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { database in

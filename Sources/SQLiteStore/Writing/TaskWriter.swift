@@ -121,6 +121,8 @@ struct TaskWriter {
             parts.secret, for: .status(of: task.id, tenant: task.tenant))
         try putStatus.run(4, parts.clear.bytes, 5, secret)
     }
+
+    /// Whether the session is a background one: how long results are kept depends on that.
     private mutating func isBackground(_ session: SessionID) throws -> Bool {
         if let newestSession, newestSession.id == session { return newestSession.isBackground }
         isBackground.bind(1, session.rawValue)

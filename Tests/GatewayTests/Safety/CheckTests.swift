@@ -249,7 +249,7 @@ struct CheckTests {
             let path = gateway.dataDirectory + "/ferry.sqlite"
             var bytes = try gateway.directory.read("data/ferry.sqlite")
             // All pages of the tables, but for the first, which names them.
-            for index in stride(from: 4096, to: bytes.count, by: 4096) {
+            for index in stride(from: 8192, to: bytes.count, by: 8192) {
                 bytes.replaceSubrange(index..<index + 16, with: repeatElement(0xEE, count: 16))
             }
             try Data(bytes).write(to: URL(fileURLWithPath: path))
