@@ -123,6 +123,42 @@ import Testing
         }
     }
 
+    @Test func `X-11: work in slices leaves every turn of the loop to others, however many do it`()
+        async
+    {
+        await #expect(processExitsWith: .success) {
+            LoopActor.loop.start()
+            let turns = await LoopActor.start { () async -> (first: Int, last: Int) in
+                var turns = 0
+                var ticker: LoopTimer?
+                ticker = LoopTimer {
+                    turns += 1
+                    ticker?.arm(after: .zero)
+                }
+                ticker?.arm(after: .zero)
+                let works = (0..<3).map { _ in
+                    LoopActor.start { () async -> Int in
+                        var slice = await LoopSlice()
+                        for _ in 0..<4 {
+                            let end = ContinuousClock.now + .milliseconds(3)
+                            while ContinuousClock.now < end {}
+                            await slice.giveBackWhenOver()
+                        }
+                        return turns
+                    }
+                }
+                var ends: [Int] = []
+                for work in works { ends.append(await work.value) }
+                ticker?.cancel()
+                ticker = nil
+                return (ends[0], ends[2])
+            }.value
+            // Each of the twelve pieces is longer than a slice: no two of them are done in one turn.
+            #expect(turns.first >= 9)
+            #expect(turns.last >= 11)
+        }
+    }
+
     @Test func `What other threads have sent stays in order where it takes many turns`() async {
         await #expect(processExitsWith: .success) {
             LoopActor.loop.start()
@@ -159,39 +195,6 @@ import Testing
             return places
         }.value
         #expect(places == [true, true, true, true])
-    }
-
-    @Test func `X-11: work in slices leaves every turn of the loop to others, however many do it`()
-        async throws
-    {
-        let turns = await LoopActor.start { () async -> (first: Int, last: Int) in
-            var turns = 0
-            var ticker: LoopTimer?
-            ticker = LoopTimer {
-                turns += 1
-                ticker?.arm(after: .zero)
-            }
-            ticker?.arm(after: .zero)
-            let works = (0..<3).map { _ in
-                LoopActor.start { () async -> Int in
-                    var slice = await LoopSlice()
-                    for _ in 0..<4 {
-                        let end = ContinuousClock.now + .milliseconds(3)
-                        while ContinuousClock.now < end {}
-                        await slice.giveBackWhenOver()
-                    }
-                    return turns
-                }
-            }
-            var ends: [Int] = []
-            for work in works { ends.append(await work.value) }
-            ticker?.cancel()
-            ticker = nil
-            return (ends[0], ends[2])
-        }.value
-        // Each of the twelve pieces is longer than a slice: no two of them are done in one turn.
-        #expect(turns.first >= 9)
-        #expect(turns.last >= 11)
     }
 
     @Test func `Tasks that are started on the loop run in their order, after the turn's work`()

@@ -20,7 +20,7 @@ public final class ResponseStream: Sendable {
     ///
     /// - Throws: `MalformedMessage` when the body was cut off, `SocketError`, `DeadlinePassed`.
     public func next(
-        upTo limit: Int = 65536, within time: Duration = .seconds(20)
+        upTo limit: Int = 65536, within time: Duration = .patience
     ) async throws -> [UInt8] {
         try await connection.use(within: time) { try $0.body.next(upTo: limit, from: $0) }
     }

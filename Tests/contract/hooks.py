@@ -53,7 +53,13 @@ class Origin(http.server.BaseHTTPRequestHandler):
         raise AttributeError(name)
 
 
-origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+class Server(http.server.ThreadingHTTPServer):
+    """Five connections at most would wait on a busy machine, and others be tried again seconds later."""
+
+    request_queue_size = 256
+
+
+origin = Server(("127.0.0.1", 0), Origin)
 origin.daemon_threads = True
 threading.Thread(target=origin.serve_forever, daemon=True).start()
 
@@ -114,7 +120,7 @@ def make_decision(answer):
     session = make_session(delegate={"handles": [kind], "decisionTimeout": 10})
     spec = {"type": "data", "resume": True, **QUESTIONS[kind][1]}
     gateway("POST", f"/v1/sessions/{session}/tasks", spec)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         waiting = gateway("GET", f"/v1/sessions/{session}/decisions")["decisions"]
         if waiting:

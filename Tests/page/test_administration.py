@@ -366,7 +366,7 @@ def test_watching_leaves_few_lines_in_the_audit_log(driver, tmp_path):
         eventually(lambda: page.wait_for(NAV).is_displayed(), "the view")
         page.visit("admin/default")
         page.wait_text("#admin .tokens", "There are none yet.")
-        eventually(lambda: page.requests().count("/v1/usage") >= 4, "figures that are asked for again", 20)
+        eventually(lambda: page.requests().count("/v1/usage") >= 4, "figures that are asked for again", 60)
         calls = [json.loads(line)["operation"] for line in (tmp_path / "audit").read_text().splitlines()]
         assert calls == ["GET /v1/tenants", "GET /v1/tokens", "GET /v1/usage"]
 

@@ -58,7 +58,7 @@ def run(*command, input=None, **environment):
         env=dict(os.environ, PATH=PROGRAMS, **environment),
         text=True,
         capture_output=True,
-        timeout=30,
+        timeout=120,
     )
     assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
     return result.stdout

@@ -16,11 +16,11 @@ LENGTH = 12_000_001
 CONTENT = random.Random(14).randbytes(LENGTH)
 DIGEST = "sha-256=:" + base64.b64encode(hashlib.sha256(CONTENT).digest()).decode() + ":"
 PIECE = 64 << 10
-SECOND = PIECE * 50  # what the origin sends in one
+SECOND = PIECE * 33  # what the origin sends in one
 
 
 def file(request):
-    """An answer of about four seconds, or of what is left of it by range."""
+    """An answer of about six seconds, or of what is left of it by range."""
     start, headers = 0, {"ETag": '"one"', "Accept-Ranges": "bytes"}
     if request["Range"] and request["If-Range"] == '"one"':
         start = int(request["Range"].removeprefix("bytes=").rstrip("-"))
@@ -29,7 +29,7 @@ def file(request):
     def pieces():
         for offset in range(start, LENGTH, PIECE):
             yield CONTENT[offset : offset + PIECE]
-            time.sleep(0.02)
+            time.sleep(0.03)
 
     status = 206 if start else 200
     return Answer(status=status, headers=headers, pieces=pieces(), length=LENGTH - start)

@@ -116,6 +116,8 @@ def test_the_client_has_a_last_word_when_the_begin_date_has_come(gateway, nginx,
         assert result.error == (-999 if disposition == "cancel" else None)
     if disposition == "useNewRequest":
         assert len(nginx.log.wait("/begin-other", 1)) == 1
+    if disposition == "continue":
+        nginx.log.wait(path, 1)
     assert len(nginx.log.requests(path)) == (1 if disposition == "continue" else 0)
 
 

@@ -370,7 +370,7 @@ def killed_again_and_again(tmp_path, origin):
             answer = saving.gateway.client.get(f"/v1/tasks/{task}/content")
             assert answer.content == CONTENTS[source]
         look = lambda: saving.names() == sorted(saved)
-        eventually(look, f"nothing but {saved}: {saving.names()}", 10)
+        eventually(look, f"nothing but {saved}: {saving.names()}")
         saving.gateway.stop()
         assert saving.gateway.damage() == []
         saving.gateway.restart()

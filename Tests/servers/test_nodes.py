@@ -133,10 +133,10 @@ def background(caller, name="work"):
 
 
 def download(session, url):
-    """A download whose first bytes have come; its id."""
+    """A download of which the first MiB has come; its id."""
     task = session.start(url, type="download", computeDigest=True)
     received = lambda: session.gateway.get(f"/v1/tasks/{task}")["countOfBytesReceived"]
-    eventually(lambda: received() > 0, "some bytes")
+    eventually(lambda: received() >= 1 << 20, "the first MiB")
     return task
 
 
@@ -234,7 +234,7 @@ def test_nodes_ask_each_other_by_https(cluster, origin, tmp_path):
     first = nodes[0]
     eventually(lambda: len(first.get("/v1/nodes")["nodes"]) == 3, "three nodes", 20)
     token = tenant(first, "strange")
-    eventually(lambda: stranger.caller(token).has("/v1/sessions"), "its token", 5)
+    eventually(lambda: stranger.caller(token).has("/v1/sessions"), "its token", 20)
     placed(stranger, 1)
     answer = first.caller(token).client.get("/v1/sessions")
     assert answer.status_code == 503 and "does not answer" in answer.json()["detail"]
@@ -249,6 +249,7 @@ def pass_through(pair, origin, name="team"):
     token = tenant(first, name)
     first.caller(token).get("/v1/sessions")
     other = second.caller(token)
+    eventually(lambda: other.has("/v1/sessions"), "the token to be known", 20)
     answer = other.client.post("/v1/files", content=CONTENT, headers={"Upload-Complete": "?1"})
     assert answer.status_code == 201, answer.text
     session = Session(other)
@@ -267,6 +268,7 @@ def test_an_identical_creation_through_both_nodes_makes_one_task(pair, origin):
     token = tenant(pair[0], "team")
     ends = [node.caller(token) for node in pair]
     session = Session(ends[0])
+    eventually(lambda: ends[1].has(session.path), "the token to be known", 20)
     spec, made = session.spec(origin.url("/a")), []
 
     def create(end):
@@ -349,7 +351,7 @@ def test_the_balancer_of_the_examples_leads_to_nodes_that_are_ready(pair):
         assert [asked(known) for _ in range(3)] == [own] * 3
         pair[numbers.index(own)].kill9()
         (left,) = set(numbers) - {own}
-        eventually(lambda: known.has("/v1/nodes") and asked(known) == left, "the other node", 10)
+        eventually(lambda: known.has("/v1/nodes") and asked(known) == left, "the other node", 30)
 
 
 def asked(caller):
@@ -463,7 +465,7 @@ def test_a_node_that_stood_still_writes_nothing_and_joins_again(cluster, pair, o
         try:
             stopped = time.monotonic()
             eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
-            assert time.monotonic() - stopped > HANG - 5, "it was given up too soon"
+            assert time.monotonic() - stopped > HANG - 6, "it was given up too soon"
             assert_whole(after, task, LARGE)
             after.client.patch(work.path, json={"description": "of the other node"})
             left = 2 * HANG - (time.monotonic() - stopped)
@@ -502,7 +504,7 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
     await_stretches(cluster, cluster.ahead, before, task, held)
     made = first.post("/v1/tokens", 201, tenant="beta", scopes=SCOPES).json()
     revoked = second.caller(made["token"])
-    eventually(lambda: revoked.has(work.path), "the token to be known", 5)
+    eventually(lambda: revoked.has(work.path), "the token to be known", 20)
     with Reader(before, work.path) as reader, Reader(after, work.path) as other:
         eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
         relay.cut()
@@ -510,7 +512,7 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
             cut = time.monotonic()
             assert first.client.delete(f"/v1/tokens/{made['id']}").status_code == 204
             await_standstill(second)
-            assert time.monotonic() - cut > HANG / 2, "it stood still too soon"
+            assert time.monotonic() - cut > 6, "it stood still too soon"
             # At once: the others give it up some seconds later.
             assert first.record["tenants"] == 2, "it was given up before it stood still"
             assert_paused(second)
@@ -716,11 +718,13 @@ def test_what_one_machine_had_is_served_by_nodes(place, database, cluster, origi
 def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):
     first, second = pair
     assert second.ferry("drain").returncode == 0
+    states = lambda: [node["state"] for node in first.get("/v1/nodes")["nodes"]]
+    eventually(lambda: "draining" in states(), "the other node to hear of it", 20)
     alone = first.ferry("drain")
     assert alone.returncode == 1 and "no other beside it" in alone.stderr
     assert first.record["state"] == "serving"
     assert first.ferry("drain", "--cancel", str(second.number)).returncode == 0
-    eventually(lambda: second.record["state"] == "serving", "it to serve", 10)
+    eventually(lambda: second.record["state"] == "serving", "it to serve", 20)
     assert first.ferry("drain", "63").returncode == 1
 
 

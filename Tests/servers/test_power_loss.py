@@ -330,7 +330,7 @@ def test_a_gateway_whose_disk_has_failed_says_nothing_wrong_and_ends(disk, gatew
         for path in file, f"/v1/tasks/{task.id}/content":
             assert gateway.client.get(path).status_code >= 500, path
         assert gateway.client.post("/v1/sessions", json={}).status_code >= 500
-    assert gateway.ended(within=10) == 74
+    assert gateway.ended(within=60) == 74
     disk.restore_power()
     gateway.restart()
     assert gateway.get("/v1/sessions") == sessions

@@ -154,7 +154,7 @@ struct RecoveryTests {
                 _ = try await gateway.client.tell(id, "suspend")
                 ids.append(id)
             }
-            try await eventually(within: .seconds(50), "the connections to be given up") {
+            try await eventually(within: .seconds(120), "the connections to be given up") {
                 origin.activeRequests == 0
             }
             _ = try await gateway.client.tell(ids[0], "resume")

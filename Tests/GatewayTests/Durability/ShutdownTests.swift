@@ -121,7 +121,7 @@ struct ShutdownTests {
             let follower = try await gateway.client.stream("/v1/tasks/\(id)/content")
             #expect(try await !follower.next().isEmpty)
             gateway.process.terminate()
-            #expect(try await gateway.process.waitForExit(within: .seconds(30)) == .status(0))
+            #expect(try await gateway.process.waitForExit(within: .patience) == .status(0))
             await #expect(throws: (any Error).self) { try await follower.rest() }
             let again = try await gateway.restarted()
             #expect(try await again.client.task(id).errorCode == -997)

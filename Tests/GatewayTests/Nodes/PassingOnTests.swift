@@ -402,18 +402,21 @@ struct PassingOnTests {
     @Test func `what was passed on is never passed on again`() async throws {
         try await TwoNodes.run { nodes in
             let client = TestClient(nodes.second.endpoint)
-            let begin = ContinuousClock.now
-            for node in [Int64(1), 2] {
-                let tenant = node == 1 ? TwoNodes.here : TwoNodes.there
-                // The second one has asked itself, or is asked for what it does not have.
-                let answer = try await client.get(
-                    "/v1/tasks", TwoNodes.fields(of: node == 1 ? tenant : TwoNodes.here, node: node)
-                )
-                #expect(answer.status == 503 && answer.problem == "unavailable")
-                #expect(answer.headers["Ferry-Moved"] == "1")
-                #expect(answer.headers["Retry-After"] == "1")
+            try await expectOnce(within: .seconds(9)) {
+                let begin = ContinuousClock.now
+                for node in [Int64(1), 2] {
+                    let tenant = node == 1 ? TwoNodes.here : TwoNodes.there
+                    // The second one has asked itself, or is asked for what it does not have.
+                    let answer = try await client.get(
+                        "/v1/tasks",
+                        TwoNodes.fields(of: node == 1 ? tenant : TwoNodes.here, node: node)
+                    )
+                    #expect(answer.status == 503 && answer.problem == "unavailable")
+                    #expect(answer.headers["Ferry-Moved"] == "1")
+                    #expect(answer.headers["Retry-After"] == "1")
+                }
+                return .now - begin
             }
-            #expect(.now - begin < .seconds(9))
             #expect(await nodes.first.requestCount == 0)
         }
     }

@@ -72,7 +72,7 @@ struct LimitTests {
             let spec = TestSession.spec("download", origin.url("/file"), ["resume": true])
             _ = try await client.post(
                 session.path + "/tasks", .array(Array(repeating: spec, count: 300)))
-            try await eventually(within: .seconds(60), "the downloads to end") {
+            try await eventually(within: .seconds(120), "the downloads to end") {
                 try await session.now()["taskCounts"]["completed"].int == 300
             }
             let tasks = try await client.get(session.path + "/tasks?state=completed&limit=500")
@@ -104,7 +104,7 @@ struct LimitTests {
                 let before = try await session.now()["taskCounts"]["completed"].int ?? 0
                 _ = try await gateway.client.post(
                     session.path + "/tasks", .array(Array(repeating: spec, count: 400)))
-                try await eventually("the tasks to complete") {
+                try await eventually(within: .seconds(120), "the tasks to complete") {
                     try await session.now()["taskCounts"]["completed"].int == before + 400
                 }
             }

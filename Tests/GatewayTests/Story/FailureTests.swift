@@ -58,7 +58,7 @@ struct FailureTests {
     @Test func `a refused connection is -1004, an unknown host -1003`() async throws {
         let client = try RunningGateway.shared.client
         let session = try await client.createSession()
-        let port = try ScriptedOrigin().port  // gone again at once
+        let port = try Endpoint.freePort()
         let refused = try await session.run("data", "http://127.0.0.1:\(port)/")
         #expect(refused.errorCode == -1004)
         #expect(refused["error"]["name"].string == "cannotConnectToHost")

@@ -155,7 +155,8 @@ struct AccessTests {
         try await withHome { gateway, session, task in
             let owner = TestClient(gateway.endpoint, token: Self.owner.text)
             let revoked = try await owner.makeToken(Scope.allCases)
-            let end = Date.now + 8
+            let end = Date(
+                timeIntervalSince1970: (Date.now.timeIntervalSince1970 + 9).rounded(.down))
             let expired = try await owner.makeToken(
                 Scope.allCases, ["expiresAt": .string(Self.text(of: end))])
             for token in [revoked, expired] {
