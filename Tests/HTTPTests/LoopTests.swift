@@ -153,7 +153,7 @@ import Testing
                 ticker = nil
                 return (ends[0], ends[2])
             }.value
-            // Each of the twelve pieces is longer than a slice: no two of them are done in one turn.
+            // Each of the twelve pieces is longer than a slice: no two are done in one turn.
             #expect(turns.first >= 9)
             #expect(turns.last >= 11)
         }
