@@ -143,6 +143,8 @@ struct CommandTests {
 
         let watch = try ChildProcess(
             RunningGateway.executable, Array(commands[0].dropFirst()), environment: environment)
+        // Once it is fetched, the task is gone.
+        try await eventually("it to be followed") { !(watch.outputText + watch.errorText).isEmpty }
         let fetch = try ChildProcess(
             RunningGateway.executable, Array(commands[1].dropFirst()) + ["-o", path],
             environment: environment)
