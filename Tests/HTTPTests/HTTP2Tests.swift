@@ -83,7 +83,8 @@ import Testing
             let streams = stride(from: UInt8(1), through: 39, by: 2)
             for stream in streams { client.get("/large", on: stream) }
             _ = try await client.first { $0.kind == .data }
-            try await eventually { await live.server.largestQueue > 16 << 20 }
+            // Of the 20 MiB the kernel may take half, between the two ends.
+            try await eventually { await live.server.largestQueue > 8 << 20 }
             for stream in streams { client.send(.resetStream, on: stream, [0, 0, 0, 8]) }
             client.get("/a", on: 101)
             #expect(try await client.answer(on: 101) == Array("ok".utf8))
